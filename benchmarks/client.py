@@ -105,7 +105,7 @@ async def fill(kubeconfig: Path, count: int) -> None:
 
 def ours(kubeconfig: Path, requests: int, repeat: int) -> dict[str, float]:
     from attractor.client import Client, load_kubeconfig
-    from attractor.client.reads import PAGE_SIZE
+    from attractor.client.verbs.reads import PAGE_SIZE
     from attractor.k8s.core_v1 import Pod
 
     async def gets(callers: int) -> float:

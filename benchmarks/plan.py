@@ -24,9 +24,9 @@ from attractor.objects.resource import ObjectMeta, Resource
 from attractor.plan import Chain, Compare, Freeze, ObjectGraph, Own, Plan, Ref, RemoveOrphans, SecretsFirst, Snapshot
 from attractor.plan.comparison import marked
 from attractor.runtime import Context
-from attractor.runtime.driver import drive
-from attractor.runtime.performer import Performer
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
+from attractor.runtime.worker.driver import drive
+from attractor.runtime.worker.performer import Performer
 from attractor.testing import ClusterUnderTest
 
 LAYERS = 10

@@ -33,10 +33,10 @@ from urllib.parse import urlsplit
 
 from attractor import __version__
 from attractor.client import Client, ClientRequest
-from attractor.client.config import tls_context
-from attractor.client.credentials import Rewritten
+from attractor.client.configuration.config import tls_context
+from attractor.client.configuration.credentials import Rewritten
+from attractor.client.configuration.kubeconfig import load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.client.kubeconfig import load_kubeconfig
 from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
 from attractor.k8s.core_v1 import Namespace
 from attractor.objects.errors import ApiError

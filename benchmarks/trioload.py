@@ -18,7 +18,7 @@ import httptools
 import msgspec
 import orjson
 
-from attractor.client.writes import MERGE_PATCH
+from attractor.client.verbs.writes import MERGE_PATCH
 from loadclient import Target
 from peers.triokind import Trio
 from watchload import CHECK_S, Crowd, Writer, connected, is_good

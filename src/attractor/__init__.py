@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attractor.cache import Scope, drop_managed_fields
     from attractor.check import Spec
     from attractor.client import Client, MetadataOnly
-    from attractor.client.kubeconfig import load_kubeconfig
+    from attractor.client.configuration.kubeconfig import load_kubeconfig
     from attractor.embedded import EmbeddedCluster
     from attractor.objects.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
     from attractor.objects.gvk import GroupVersionKind, Key
@@ -43,7 +43,7 @@ _HOMES = {
     "attractor.cache": ("Scope", "drop_managed_fields"),
     "attractor.check": ("Spec",),
     "attractor.client": ("Client", "MetadataOnly"),
-    "attractor.client.kubeconfig": ("load_kubeconfig",),
+    "attractor.client.configuration.kubeconfig": ("load_kubeconfig",),
     "attractor.embedded": ("EmbeddedCluster",),
     "attractor.objects.errors": ("AlreadyExists", "ApiError", "Conflict", "Invalid", "NotFound"),
     "attractor.objects.gvk": ("GroupVersionKind", "Key"),

@@ -13,8 +13,8 @@ import pytest
 
 from attractor.cache import Cache
 from attractor.client import NO_RETRY, Client, ClientConfig, ConfigError, CredentialsUnavailable, ServerUnreachable
-from attractor.client.config import tls_context
-from attractor.client.credentials import (
+from attractor.client.configuration.config import tls_context
+from attractor.client.configuration.credentials import (
     ClientCertificate,
     Credential,
     Credentials,

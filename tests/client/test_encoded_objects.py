@@ -1,6 +1,6 @@
 """Objects as text: what makes two of them equal, and whose they are."""
 
-from attractor.client.codec import encoded
+from attractor.client.encoding.codec import encoded
 from attractor.client.kinds import EncodedObject
 from attractor.objects.gvk import Key
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from attractor.client import ConfigError, find_config, in_cluster_config, load_kubeconfig
-from attractor.client.config import Impersonation
-from attractor.client.credentials import CertificateFiles, ExecPlugin, Rewritten, TokenFile
-from attractor.client.kubeconfig import Kubeconfig
+from attractor.client.configuration.config import Impersonation
+from attractor.client.configuration.credentials import CertificateFiles, ExecPlugin, Rewritten, TokenFile
+from attractor.client.configuration.kubeconfig import Kubeconfig
 
 
 def encoded(text: str) -> str:

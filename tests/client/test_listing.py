@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from attractor.client.codec import Codec, Page, untyped_codec
+from attractor.client.encoding.codec import Codec, Page, untyped_codec
 from attractor.client.errors import GarbledAnswer
 from attractor.client.kinds import ObjectList
-from attractor.client.paged_list import list_pages
+from attractor.client.verbs.paged_list import list_pages
 from attractor.objects.errors import ApiError, Gone
 from attractor.objects.gvk import GroupVersionKind
 

@@ -4,7 +4,7 @@ import pytest
 
 from attractor.client import AnswerLost, Client, ClientRequest, ClientResponse, GarbledAnswer, ServerUnreachable
 from attractor.client.errors import outcome_is_known
-from attractor.client.retry import NO_RETRY, RetryPolicy
+from attractor.client.verbs.retry import NO_RETRY, RetryPolicy
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import (
     ApiError,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.client.codec import ENCODED_CODEC, METADATA_CODEC
+from attractor.client.encoding.codec import ENCODED_CODEC, METADATA_CODEC
 from attractor.client.errors import GarbledAnswer
 from attractor.client.events import Bookmark, WatchEvent
-from attractor.client.watch import LineSplitter, read_event
+from attractor.client.verbs.watch import LineSplitter, read_event
 from attractor.objects.errors import Gone
 from attractor.objects.gvk import Key
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor.client.config import ClientConfig, tls_context
+from attractor.client.configuration.config import ClientConfig, tls_context
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.auth.certificates import SERVER_LIFE, ensure_certificates, issue_client_certificate, write_private
 from attractor.httpd.tls import server_context

@@ -358,8 +358,8 @@ def test_only_a_persons_own_code_is_watched(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_run_serves_an_embedded_cluster_reconciles_and_ends_in_good_order(tmp_path: Path) -> None:
+    from attractor.client.configuration.kubeconfig import load_kubeconfig
     from attractor.client.http.transport import HttpTransport
-    from attractor.client.kubeconfig import load_kubeconfig
 
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "attractor", "run", OPERATOR, "--leader-elect", "--health", "127.0.0.1:0"),

@@ -11,9 +11,9 @@ from attractor.client.errors import AnswerLost, ServerUnreachable
 from attractor.objects.errors import ApiError, Conflict, Forbidden, Invalid, ServiceUnavailable
 from attractor.objects.gvk import Key
 from attractor.runtime import Context, Result, controller
-from attractor.runtime.failure_log import TELL_AGAIN_S, TRACE_AGAIN_S, FailureLog, is_outage
-from attractor.runtime.field_logger import FieldLogger
-from attractor.runtime.own_lines import without_ours
+from attractor.runtime.observability.failure_log import TELL_AGAIN_S, TRACE_AGAIN_S, FailureLog, is_outage
+from attractor.runtime.observability.field_logger import FieldLogger
+from attractor.runtime.observability.own_lines import without_ours
 from attractor.testing import ClusterUnderTest, VirtualTime
 from tests.runtime.things import Thing, passing, thing
 

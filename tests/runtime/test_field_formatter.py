@@ -2,7 +2,7 @@
 
 import logging
 
-from attractor.runtime.field_logger import FieldFormatter
+from attractor.runtime.observability.field_logger import FieldFormatter
 
 
 def test_fields_follow_the_message_and_are_quoted_where_needed() -> None:

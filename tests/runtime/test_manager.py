@@ -13,9 +13,9 @@ from attractor.k8s.core_v1 import ConfigMap, Event, Namespace
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Result, Watches, controller
-from attractor.runtime.events import BURST, COMBINED, SIMILAR, EventCorrelator, Occurrence
-from attractor.runtime.health_server import HealthServer
-from attractor.runtime.metrics import Metrics
+from attractor.runtime.observability.events import BURST, COMBINED, SIMILAR, EventCorrelator, Occurrence
+from attractor.runtime.observability.health_server import HealthServer
+from attractor.runtime.observability.metrics import Metrics
 from attractor.runtime.predicates import (
     Change,
     always,

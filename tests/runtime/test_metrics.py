@@ -10,8 +10,8 @@ import pytest
 from attractor.objects.errors import Conflict
 from attractor.objects.gvk import Key
 from attractor.runtime import Context, Election, Result, TerminalError, controller
-from attractor.runtime.metrics import Metrics
-from attractor.runtime.outcome import is_panic
+from attractor.runtime.observability.metrics import Metrics
+from attractor.runtime.worker.outcome import is_panic
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from tests.runtime.things import Thing, passing, thing
 

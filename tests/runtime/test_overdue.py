@@ -8,7 +8,7 @@ import pytest
 
 from attractor.objects.gvk import Key
 from attractor.runtime import Context, Result, controller
-from attractor.runtime.overdue import LOOK_S, SLACK_S, TIMEOUT_S, WORKERS
+from attractor.runtime.worker.overdue import LOOK_S, SLACK_S, TIMEOUT_S, WORKERS
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from tests.runtime.test_manager import fetch
 from tests.runtime.things import Thing, passing, thing

@@ -9,8 +9,8 @@ from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, For, Result, controller
 from attractor.runtime.predicates import generation_changed
-from attractor.runtime.self_triggers import SUSPECT_RUNS, TELL_RUNS
 from attractor.runtime.toolkit.owners import set_controller
+from attractor.runtime.worker.self_triggers import SUSPECT_RUNS, TELL_RUNS
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from tests.runtime.things import Thing, passing, thing
 

@@ -10,11 +10,11 @@ from attractor.objects.errors import AlreadyExists
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Manager, Result, controller
-from attractor.runtime.events import KEPT, EventCorrelator, Occurrence
-from attractor.runtime.metered_queue import MeteredQueue
-from attractor.runtime.metrics import Metrics
-from attractor.runtime.performer import Memory
+from attractor.runtime.observability.events import KEPT, EventCorrelator, Occurrence
+from attractor.runtime.observability.metered_queue import MeteredQueue
+from attractor.runtime.observability.metrics import Metrics
 from attractor.runtime.toolkit.debounce import Debounce
+from attractor.runtime.worker.performer import Memory
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from attractor.workqueue import Backoff
 from tests.runtime.things import Thing, thing

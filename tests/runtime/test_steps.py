@@ -12,9 +12,9 @@ from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import effects
 from attractor.runtime.context import Context
-from attractor.runtime.driver import drive
 from attractor.runtime.effects import Effect
 from attractor.runtime.steps import ForeignAwait, Steps
+from attractor.runtime.worker.driver import drive
 from tests.factories import config_map
 
 KEY = Key("default", "a")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attractor.client import Client
-from attractor.client.config import ClientConfig
+from attractor.client.configuration.config import ClientConfig
 from attractor.client.http.transport import HttpTransport
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.auth.authentication import ADMIN, Authenticator

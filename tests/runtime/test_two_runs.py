@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from attractor.client import Client
+from attractor.client.configuration.kubeconfig import load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.client.kubeconfig import load_kubeconfig
 from attractor.k8s.core_v1 import Namespace
 
 OPERATOR = "attractor.operators.configpair.controllers:configpair"

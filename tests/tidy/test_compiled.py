@@ -12,8 +12,8 @@ import pytest
 
 from attractor.client import Client
 from attractor.client.errors import ServerUnreachable
-from attractor.client.retry import RetryPolicy
 from attractor.client.transport import ByteStream, ClientRequest, ClientResponse
+from attractor.client.verbs.retry import RetryPolicy
 from tests.compiled import LIBRARY, ROOT, SOURCES, stale
 
 CHANGES_MEANING = ("cached_property", "msgspec.Struct", "msgspec.convert(", "Decoder(", "@dataclass")

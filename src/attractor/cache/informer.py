@@ -45,7 +45,7 @@ from attractor.cache.reflector import (
     Watching,
 )
 from attractor.cache.scope import Scope, labels_of
-from attractor.client.codec import collecting_later
+from attractor.client.encoding.codec import collecting_later
 from attractor.client.errors import AnswerLost
 from attractor.client.events import Bookmark
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, name_of
@@ -60,11 +60,11 @@ if TYPE_CHECKING:
 
     from attractor.cache.changes import Change
     from attractor.cache.index import IndexFunction
-    from attractor.client.codec import Codec
+    from attractor.client.encoding.codec import Codec
     from attractor.client.events import Event
     from attractor.client.kinds import UntypedKind
-    from attractor.client.reads import Reading
-    from attractor.client.watch import Watch
+    from attractor.client.verbs.reads import Reading
+    from attractor.client.verbs.watch import Watch
 
 log = logging.getLogger("attractor.cache")
 

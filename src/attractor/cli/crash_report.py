@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import attractor
 from attractor.cli.terminal import complain
-from attractor.runtime.own_lines import own_line, what
+from attractor.runtime.observability.own_lines import own_line, what
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -123,7 +123,7 @@ class Guarded:
     ) -> bool:
         if problem is None or not isinstance(problem, Exception):
             return False
-        from attractor.runtime.own_lines import own_line, what  # a server does not wait for the runtime
+        from attractor.runtime.observability.own_lines import own_line, what  # a server does not wait for the runtime
 
         line = own_line(problem)
         if not (line or isinstance(problem, self._expected)):

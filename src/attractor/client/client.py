@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.client.writes import Writing
+from attractor.client.verbs.writes import Writing
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from attractor.client.config import ClientConfig
+    from attractor.client.configuration.config import ClientConfig
     from attractor.objects.resource import Scheme
 
 
@@ -60,8 +60,8 @@ class Client(Writing):
         Raises:
             ConfigError: There is no configuration, or it cannot be used.
         """
+        from attractor.client.configuration.kubeconfig import find_config
         from attractor.client.http import HttpTransport
-        from attractor.client.kubeconfig import find_config
 
         return cls(HttpTransport(config or find_config()), scheme=scheme, field_manager=field_manager)
 

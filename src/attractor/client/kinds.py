@@ -21,7 +21,7 @@ from attractor.objects.resource.struct import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor.client.heads import Reference
+    from attractor.client.encoding.heads import Reference
     from attractor.objects.gvk import Key
 
 R = TypeVar("R", bound=Resource)

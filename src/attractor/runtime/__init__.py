@@ -8,9 +8,9 @@
 Guarantees: one object is never reconciled twice at once; a change is never missed, only joined with others; reads see
 this process's own writes; a reconcile that fails hurts nobody else; without leadership nothing is written.
 
-A reconcile talks only to its ``Context``. Read ``effects`` first (everything it can ask), then ``context``, ``driver``
-and ``steps`` (who answers); ``controller`` (the declaration), ``routing`` and ``running_controller`` (who runs it);
-``manager`` and ``lease``; ``reconciler`` and ``toolkit`` for controllers that manage things outside the API.
+A reconcile talks only to its ``Context``. Read ``effects`` first (everything it can ask), then ``context``, ``steps``
+(the checker's way to answer), ``controller`` (the declaration), ``manager`` and ``lease``. ``worker`` runs controllers,
+``observability`` tells of it; ``reconciler`` and ``toolkit`` are for controllers that manage things outside the API.
 """
 
 from attractor.objects.gvk import Key

@@ -19,7 +19,7 @@ from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import Resource
 from attractor.patch.difference import difference, guarded
 from attractor.runtime import effects
-from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.observability.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Sequence

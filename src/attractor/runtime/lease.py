@@ -21,7 +21,7 @@ from attractor.k8s.coordination_v1 import Lease, LeaseSpec
 from attractor.objects.errors import AlreadyExists, ApiError, Conflict, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import MicroTime, ObjectMeta
-from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.observability.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING
 
 from attractor.cache import Cache
 from attractor.runtime.controller import BuilderError
-from attractor.runtime.events import EventRecorder
-from attractor.runtime.field_logger import FieldLogger
-from attractor.runtime.health_server import HealthServer
 from attractor.runtime.lease import LeaderElector, LeadershipLost
-from attractor.runtime.metered_transport import MeasuredTransport
-from attractor.runtime.metrics import Metrics
-from attractor.runtime.overdue import LONG_S, LOOK_S, TIMEOUT_S
-from attractor.runtime.performer import Memory, Performer
-from attractor.runtime.running_controller import RESYNC_S, RunningController
-from attractor.runtime.tracing import configured_tracer
-from attractor.runtime.unawaited import warn_of_unawaited
-from attractor.runtime.views import Views
+from attractor.runtime.observability.events import EventRecorder
+from attractor.runtime.observability.field_logger import FieldLogger
+from attractor.runtime.observability.health_server import HealthServer
+from attractor.runtime.observability.metered_transport import MeasuredTransport
+from attractor.runtime.observability.metrics import Metrics
+from attractor.runtime.observability.tracing import configured_tracer
+from attractor.runtime.worker.overdue import LONG_S, LOOK_S, TIMEOUT_S
+from attractor.runtime.worker.performer import Memory, Performer
+from attractor.runtime.worker.running_controller import RESYNC_S, RunningController
+from attractor.runtime.worker.unawaited import warn_of_unawaited
+from attractor.runtime.worker.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.runtime.lease import Election
-    from attractor.runtime.tracing import Tracer
+    from attractor.runtime.observability.tracing import Tracer
 
 GRACE_S = 30.0
 EVENTS_S = 2.0

@@ -25,7 +25,7 @@ from attractor.check.world.simulation import (
     worker,
     workqueue,
 )
-from attractor.runtime.outcome import after_error
+from attractor.runtime.worker.outcome import after_error
 from attractor.testing.random_runs import wander, wander_only
 from attractor.testing.recording import Recording
 from attractor.testing.recording.admission import follow

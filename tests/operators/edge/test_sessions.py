@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attractor.client import ClientConfig, load_kubeconfig
-from attractor.client.credentials import StaticCredentials, bearer
+from attractor.client.configuration.credentials import StaticCredentials, bearer
 from attractor.embedded.kubeconfig import kubeconfig
 from attractor.operators.edge.controllers.progress import KEPT, ProgressLog
 from attractor.operators.edge.controllers.sessions import Reports, Sessions

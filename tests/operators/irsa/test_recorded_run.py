@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from attractor.client import Client
+from attractor.client.configuration.kubeconfig import load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.client.kubeconfig import load_kubeconfig
 from attractor.objects.errors import NotFound
 from attractor.operators.irsa.api import IamRoleServiceAccount
 from attractor.operators.irsa.drivers.simulated import SimulatedAws

@@ -25,7 +25,7 @@ from attractor.objects.errors import ApiError
 from attractor.objects.resource import Resource
 from attractor.runtime import effects
 from attractor.runtime.effects import described
-from attractor.runtime.outcome import is_panic
+from attractor.runtime.worker.outcome import is_panic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.check.errors import is_authors
 from attractor.objects.errors import BadRequest, Invalid
 from attractor.runtime.context import Context
-from attractor.runtime.outcome import is_panic
+from attractor.runtime.worker.outcome import is_panic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

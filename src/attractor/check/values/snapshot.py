@@ -41,7 +41,7 @@ from attractor.check.sandbox.set_order import is_filled, plain_code
 from attractor.check.values.class_layouts import Attributes, attributes_of, hidden_base
 from attractor.objects.resource import Resource
 from attractor.runtime.context import Context
-from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.observability.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable

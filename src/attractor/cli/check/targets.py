@@ -19,7 +19,7 @@ from attractor.check.spec.declarations import Constant
 from attractor.cli.operator.python_modules import imported
 from attractor.cli.terminal import UsageError
 from attractor.objects.type_hints import hints_of, signature_of
-from attractor.runtime.own_lines import own_line, what
+from attractor.runtime.observability.own_lines import own_line, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -81,8 +81,8 @@ def _read(planner: ModuleType, path: Path) -> Resource:
 
 async def _plan(planner: ModuleType, obj: Resource, args: argparse.Namespace) -> str:
     from attractor.client import Client
+    from attractor.client.configuration.kubeconfig import load_kubeconfig
     from attractor.client.http.transport import HttpTransport
-    from attractor.client.kubeconfig import load_kubeconfig
     from attractor.plan import report
 
     config = load_kubeconfig(args.kubeconfig, context=args.context)

@@ -17,8 +17,8 @@ from attractor.cli.commands import serve
 from attractor.cli.operator.operator_module import HELP, definitions, load, need_controllers, need_externals, opened
 from attractor.cli.operator.python_modules import ModuleError
 from attractor.cli.operator.stop_signals import Stopping
-from attractor.runtime.overdue import TIMEOUT_S, WORKERS
-from attractor.runtime.running_controller import RESYNC_S
+from attractor.runtime.worker.overdue import TIMEOUT_S, WORKERS
+from attractor.runtime.worker.running_controller import RESYNC_S
 
 if TYPE_CHECKING:
     import argparse
@@ -130,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from attractor.client import ConfigError
     from attractor.runtime import BuilderError, LeadershipLost
-    from attractor.runtime.field_logger import log_to_stderr
+    from attractor.runtime.observability.field_logger import log_to_stderr
 
     if args.reload:
         from attractor.cli.operator.reload import run_reloading
@@ -271,9 +271,9 @@ async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIter
             yield client
         return
     from attractor.client import Client
-    from attractor.client.config import in_cluster_config
+    from attractor.client.configuration.config import in_cluster_config
+    from attractor.client.configuration.kubeconfig import load_kubeconfig
     from attractor.client.http.transport import HttpTransport
-    from attractor.client.kubeconfig import load_kubeconfig
 
     config = in_cluster_config() if args.in_cluster else load_kubeconfig(args.kubeconfig, context=args.context)
     async with Client(HttpTransport(config)) as client:

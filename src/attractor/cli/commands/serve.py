@@ -363,7 +363,7 @@ def _audit_sink(settings: Settings) -> AuditSink | None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until told to stop; 0 after an orderly end, 2 when the server cannot start."""
-    from attractor.runtime.field_logger import log_to_stderr
+    from attractor.runtime.observability.field_logger import log_to_stderr
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     sys.setswitchinterval(SWITCH_S)

@@ -16,7 +16,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from attractor.runtime.own_lines import PACKAGE, last_own
+from attractor.runtime.observability.own_lines import PACKAGE, last_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable

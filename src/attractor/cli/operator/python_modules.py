@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor.cli.terminal import UsageError
-from attractor.runtime.own_lines import own_line, what
+from attractor.runtime.observability.own_lines import own_line, what
 from attractor.testing.python_files import import_file, make_importable
 
 if TYPE_CHECKING:

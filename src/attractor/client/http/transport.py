@@ -7,8 +7,8 @@ import os
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from attractor.client.config import ClientConfig, tls_context
-from attractor.client.credentials import Rewritten, StaticCredentials
+from attractor.client.configuration.config import ClientConfig, tls_context
+from attractor.client.configuration.credentials import Rewritten, StaticCredentials
 from attractor.client.errors import AnswerLost, ConfigError, CredentialsUnavailable, ServerUnreachable
 from attractor.client.http.deadlines import Deadlines
 from attractor.client.http.dial import Dialer, Endpoint
@@ -16,7 +16,7 @@ from attractor.client.http.pool import Pool
 from attractor.client.http.proxies import Proxy, environment_proxy, is_loopback
 
 if TYPE_CHECKING:
-    from attractor.client.credentials import ClientCertificate, Credential
+    from attractor.client.configuration.credentials import ClientCertificate, Credential
     from attractor.client.http.connection import BodyStream, Connection
     from attractor.client.transport import ClientRequest, ClientResponse
 

@@ -11,9 +11,9 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from attractor.runtime.failure_log import FailureLog
-from attractor.runtime.field_logger import FieldLogger
-from attractor.runtime.outcome import ended_itself, is_cancelled_from_outside
+from attractor.runtime.observability.failure_log import FailureLog
+from attractor.runtime.observability.field_logger import FieldLogger
+from attractor.runtime.worker.outcome import ended_itself, is_cancelled_from_outside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

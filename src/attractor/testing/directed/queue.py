@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.objects.gvk import Key
-from attractor.runtime.metered_queue import MeteredQueue
+from attractor.runtime.observability.metered_queue import MeteredQueue
 from attractor.runtime.toolkit.debounce import DebouncedCalls
 from attractor.testing.directed.gates import Departed
 
 if TYPE_CHECKING:
-    from attractor.runtime.metrics import Metrics
+    from attractor.runtime.observability.metrics import Metrics
     from attractor.testing.directed.gates import Gate, Worker, Workers
     from attractor.workqueue import Limiter
 

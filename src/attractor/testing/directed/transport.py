@@ -16,7 +16,7 @@ import orjson
 
 from attractor.check.world.simulation.host import refused_with
 from attractor.client import AnswerLost, ClientResponse, ServerUnreachable
-from attractor.client.watch import LineSplitter
+from attractor.client.verbs.watch import LineSplitter
 from attractor.objects.gvk import GroupResource
 from attractor.testing.request_log import describe
 

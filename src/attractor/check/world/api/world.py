@@ -32,7 +32,7 @@ from attractor.check.world.simulation.server import EPOCH
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 from attractor.runtime.controller import Controller
-from attractor.runtime.overdue import WORKERS
+from attractor.runtime.worker.overdue import WORKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -9,7 +9,7 @@ from attractor.check.world.simulation.activity import Activity, Pending
 from attractor.check.world.simulation.controller_memory import Kept
 from attractor.check.world.simulation.events import Ended, Started
 from attractor.check.world.simulation.suspended import context
-from attractor.runtime.outcome import Next
+from attractor.runtime.worker.outcome import Next
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from attractor.check.errors import SpecError
 from attractor.check.trace import plain
 from attractor.check.values.snapshot import KNOWN, Unfreezable, copied, freeze
-from attractor.runtime.performer import Memory
 from attractor.runtime.toolkit.statemap import MapState
+from attractor.runtime.worker.performer import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

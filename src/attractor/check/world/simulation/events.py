@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from attractor.client.transport import ClientRequest, ClientResponse
     from attractor.objects.gvk import Key
     from attractor.runtime.effects import Effect
-    from attractor.runtime.outcome import Next
+    from attractor.runtime.worker.outcome import Next
 
 
 @dataclass(frozen=True)

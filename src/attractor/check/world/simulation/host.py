@@ -22,8 +22,8 @@ from attractor.check.world.simulation.worker import Worker
 from attractor.client import Client
 from attractor.client.errors import AnswerLost, ServerUnreachable
 from attractor.client.kinds import MetadataOnly
-from attractor.client.retry import NO_RETRY
 from attractor.client.transport import ClientResponse
+from attractor.client.verbs.retry import NO_RETRY
 from attractor.objects.errors import ApiError
 from attractor.objects.resource import Scheme
 

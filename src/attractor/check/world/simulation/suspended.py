@@ -28,18 +28,18 @@ from attractor.check.values.snapshot import KNOWN, Same, Unfreezable, copied, fr
 from attractor.objects.resource import DecodeError
 from attractor.runtime.context import Context
 from attractor.runtime.effects import described
-from attractor.runtime.field_logger import FieldLogger
-from attractor.runtime.outcome import ended_itself
-from attractor.runtime.overdue import ReconcileTimeout
+from attractor.runtime.observability.field_logger import FieldLogger
 from attractor.runtime.steps import ForeignAwait, Steps
+from attractor.runtime.worker.outcome import ended_itself
+from attractor.runtime.worker.overdue import ReconcileTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable
 
     from attractor.objects.gvk import Key
     from attractor.runtime.effects import Effect
-    from attractor.runtime.outcome import Next
     from attractor.runtime.result import Result
+    from attractor.runtime.worker.outcome import Next
 
 MAX_LIVE = 4
 """How many live coroutines are kept for one place where reconciles wait."""

@@ -12,7 +12,7 @@ from attractor.check.world.api.users import Create, Delete, Edit, Script, act_na
 from attractor.check.world.simulation.host import WorldTransport, at_once
 from attractor.check.world.simulation.initial_owners import InitialOwners
 from attractor.client import Client
-from attractor.client.retry import NO_RETRY
+from attractor.client.verbs.retry import NO_RETRY
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Scheme

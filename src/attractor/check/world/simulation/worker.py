@@ -28,11 +28,11 @@ from attractor.check.world.simulation.suspended import Answer, Finished, Suspend
 from attractor.check.world.simulation.workqueue import WorldQueue
 from attractor.objects.gvk import GroupVersionKind
 from attractor.runtime import effects
-from attractor.runtime.outcome import after_error, after_result, wrong_result
-from attractor.runtime.overdue import WORKERS
-from attractor.runtime.performer import Performer
-from attractor.runtime.routing import handler
-from attractor.runtime.views import Views
+from attractor.runtime.worker.outcome import after_error, after_result, wrong_result
+from attractor.runtime.worker.overdue import WORKERS
+from attractor.runtime.worker.performer import Performer
+from attractor.runtime.worker.routing import handler
+from attractor.runtime.worker.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from attractor.check.world.simulation.slots import Cell, Stage
     from attractor.objects.gvk import Key
-    from attractor.runtime.outcome import Next
+    from attractor.runtime.worker.outcome import Next
 
 
 class Timer(NamedTuple):

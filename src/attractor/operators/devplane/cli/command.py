@@ -115,7 +115,7 @@ def _run_up(args: argparse.Namespace) -> int:
     from attractor.cli.commands import serve
     from attractor.operators.devplane.api.application import ApplicationError, doubts, read
     from attractor.operators.devplane.cli import up
-    from attractor.runtime.field_logger import log_to_stderr
+    from attractor.runtime.observability.field_logger import log_to_stderr
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     try:

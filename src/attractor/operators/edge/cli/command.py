@@ -164,7 +164,7 @@ async def _client(path: Path) -> AsyncIterator[Client]:
 def _run_serve(args: argparse.Namespace) -> int:
     """``attractor serve`` with the operator's kinds and plug-ins."""
     from attractor.operators.edge.admission import PLUGINS
-    from attractor.runtime.field_logger import log_to_stderr
+    from attractor.runtime.observability.field_logger import log_to_stderr
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     try:
@@ -179,7 +179,7 @@ def _run_coordinator(args: argparse.Namespace) -> int:
     from attractor.objects.errors import ApiError
     from attractor.operators.edge.cli.programs import run_coordinator
     from attractor.runtime import Election
-    from attractor.runtime.field_logger import log_to_stderr
+    from attractor.runtime.observability.field_logger import log_to_stderr
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
@@ -203,7 +203,7 @@ def _run_agent(args: argparse.Namespace) -> int:
     from attractor.operators.edge.cli.programs import AgentSettings, run_agent
     from attractor.operators.edge.drivers import DriverSettings, UnknownDriver
     from attractor.operators.edge.drivers.process_launcher import AlreadyRunning
-    from attractor.runtime.field_logger import log_to_stderr
+    from attractor.runtime.observability.field_logger import log_to_stderr
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     options = ["--capacity", str(args.capacity), "--log-level", args.log_level, "--heartbeat", str(args.heartbeat)]
@@ -274,7 +274,7 @@ def _run_status(args: argparse.Namespace) -> int:
     from attractor.client.errors import ServerUnreachable
     from attractor.objects.errors import ApiError
     from attractor.operators.edge.cli import status
-    from attractor.runtime.field_logger import log_to_stderr
+    from attractor.runtime.observability.field_logger import log_to_stderr
 
     log_to_stderr(logging.WARNING)  # such as why nothing is shown
 

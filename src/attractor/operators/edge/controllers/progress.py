@@ -17,7 +17,7 @@ from attractor.objects.resource import ObjectMeta, OwnerReference
 from attractor.operators.edge.api.intents import status_of
 from attractor.operators.edge.api.types import AppInst, ClusterInst, Progress
 from attractor.operators.edge.drivers.protocols import APP, Step
-from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.observability.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from attractor.client import Client

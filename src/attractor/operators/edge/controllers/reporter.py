@@ -19,7 +19,7 @@ from attractor.objects.resource import MicroTime
 from attractor.operators.edge.api.access import account_of
 from attractor.operators.edge.api.types import AppInst, ClusterInst
 from attractor.operators.edge.drivers.protocols import APP, CLUSTER, DriverError, Ref
-from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.observability.field_logger import FieldLogger
 from attractor.runtime.toolkit.channel import Channel
 
 if TYPE_CHECKING:

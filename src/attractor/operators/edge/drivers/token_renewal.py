@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import orjson
 import yaml
 
-from attractor.client.credentials import Credential, Rewritten, StaticCredentials, bearer
+from attractor.client.configuration.credentials import Credential, Rewritten, StaticCredentials, bearer
 from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.errors import ApiError
 from attractor.operators.edge.drivers.process_launcher import token_request, with_token, write_secret
-from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.observability.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from attractor.wire.prometheus import CONTENT_TYPE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.runtime.metrics import Metrics
+    from attractor.runtime.observability.metrics import Metrics
 
 MAX_HEAD_BYTES = 8192
 TIMEOUT_S = 5.0

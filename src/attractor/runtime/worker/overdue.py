@@ -13,7 +13,7 @@ from __future__ import annotations
 from asyncio import CancelledError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.runtime.own_lines import waiting_line
+from attractor.runtime.observability.own_lines import waiting_line
 
 if TYPE_CHECKING:
     import asyncio

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import orjson
 
+from attractor.client.encoding.paths import resource_path
 from attractor.client.kinds import R, Scale
-from attractor.client.paths import resource_path
-from attractor.client.reads import Reading, Selection, object_path
-from attractor.client.requests import parsed, refused
 from attractor.client.transport import ClientRequest
-from attractor.client.write_observer import Telling
+from attractor.client.verbs.reads import Reading, Selection, object_path
+from attractor.client.verbs.requests import parsed, refused
+from attractor.client.verbs.write_observer import Telling
 from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import GroupVersionKind, Key
@@ -26,11 +26,11 @@ from attractor.patch.difference import authors_part, difference, guarded, json_o
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from attractor.client.encoding.mapping import Mapped
     from attractor.client.kinds import AnyKind, UntypedKind
-    from attractor.client.mapping import Mapped
-    from attractor.client.retry import RetryPolicy
     from attractor.client.transport import Transport
-    from attractor.client.write_observer import WriteObserver
+    from attractor.client.verbs.retry import RetryPolicy
+    from attractor.client.verbs.write_observer import WriteObserver
     from attractor.objects.json_types import Json, JsonObject
     from attractor.objects.resource import Scheme
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 from attractor.objects.errors import NotFound
 from attractor.runtime import effects
 from attractor.runtime.context import Context
-from attractor.runtime.driver import Answered, drive
 from attractor.runtime.lease import LeadershipLost
 from attractor.runtime.toolkit.statemap import ObjectStateMap
+from attractor.runtime.worker.driver import Answered, drive
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
     from attractor.runtime.effects import Effect
-    from attractor.runtime.events import EventRecorder
-    from attractor.runtime.views import Views
+    from attractor.runtime.observability.events import EventRecorder
+    from attractor.runtime.worker.views import Views
 
 
 class UnknownExternal(LookupError):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.client.kinds import MetadataOnly
 from attractor.objects.resource import Resource
-from attractor.runtime.failure_log import FailureLog
-from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.observability.failure_log import FailureLog
+from attractor.runtime.observability.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attractor.cache.handlers import InformerEvent
     from attractor.objects.gvk import Key
     from attractor.runtime.effects import Effect
-    from attractor.runtime.field_logger import FieldLogger
+    from attractor.runtime.observability.field_logger import FieldLogger
     from attractor.wire.prometheus import Counter
 
     Perform: TypeAlias = Callable[[Effect[Any]], Awaitable[Any]]

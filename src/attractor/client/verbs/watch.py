@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 import orjson
 
-from attractor.client.codec import encoded
+from attractor.client.encoding.codec import encoded
+from attractor.client.encoding.heads import decode_line, decode_mark
+from attractor.client.encoding.paths import resource_path
 from attractor.client.errors import GarbledAnswer
 from attractor.client.events import Bookmark, Event, WatchEvent
-from attractor.client.heads import decode_line, decode_mark
-from attractor.client.paths import resource_path
 from attractor.client.transport import ClientRequest
 from attractor.objects.errors import ApiError
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from attractor.client.codec import Codec
+    from attractor.client.encoding.codec import Codec
     from attractor.client.events import EventType
     from attractor.client.kinds import AnyKind
-    from attractor.client.requests import Requester
     from attractor.client.transport import ByteStream
+    from attractor.client.verbs.requests import Requester
 
 T = TypeVar("T")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from attractor.client.codec import Page
+from attractor.client.encoding.codec import Page
+from attractor.client.encoding.paths import resource_path
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata, R, Scale
-from attractor.client.paged_list import list_pages
-from attractor.client.paths import resource_path
-from attractor.client.requests import Requester, parsed
 from attractor.client.transport import ClientRequest
-from attractor.client.watch import Watch
+from attractor.client.verbs.paged_list import list_pages
+from attractor.client.verbs.requests import Requester, parsed
+from attractor.client.verbs.watch import Watch
 from attractor.objects.compiling import mypyc_attr
 from attractor.objects.gvk import Key
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
     from typing import Self
 
+    from attractor.client.encoding.mapping import Mapped
     from attractor.client.kinds import AnyKind, UntypedKind
-    from attractor.client.mapping import Mapped
     from attractor.objects.json_types import JsonObject
 
 PAGE_SIZE = 500

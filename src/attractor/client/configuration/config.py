@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor.client.credentials import Credentials, StaticCredentials, TokenFile, bearer
+from attractor.client.configuration.credentials import Credentials, StaticCredentials, TokenFile, bearer
 from attractor.client.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.client.credentials import ClientCertificate
+    from attractor.client.configuration.credentials import ClientCertificate
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from attractor.client.codec import (
+from attractor.client.encoding.codec import (
     ENCODED_CODEC,
     ENCODED_METADATA_CODEC,
     METADATA_CODEC,

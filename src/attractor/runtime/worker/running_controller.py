@@ -12,13 +12,17 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from attractor.objects.gvk import Key
-from attractor.runtime import overdue
 from attractor.runtime.context import Context
-from attractor.runtime.driver import drive
-from attractor.runtime.failure_log import FailureLog
-from attractor.runtime.field_logger import FieldLogger
-from attractor.runtime.metered_queue import MeteredQueue
-from attractor.runtime.outcome import (
+from attractor.runtime.observability.failure_log import FailureLog
+from attractor.runtime.observability.field_logger import FieldLogger
+from attractor.runtime.observability.metered_queue import MeteredQueue
+from attractor.runtime.observability.own_lines import own_line
+from attractor.runtime.result import Result, TerminalError
+from attractor.runtime.toolkit.background import BackgroundWork
+from attractor.runtime.toolkit.debounce import DebouncedCalls
+from attractor.runtime.worker import overdue
+from attractor.runtime.worker.driver import drive
+from attractor.runtime.worker.outcome import (
     Next,
     after_error,
     after_result,
@@ -27,13 +31,9 @@ from attractor.runtime.outcome import (
     is_panic,
     wrong_result,
 )
-from attractor.runtime.overdue import TIMEOUT_S, WORKERS, Late, ReconcileTimeout, Worker
-from attractor.runtime.own_lines import own_line
-from attractor.runtime.result import Result, TerminalError
-from attractor.runtime.routing import handler
-from attractor.runtime.self_triggers import SelfTriggers, noted
-from attractor.runtime.toolkit.background import BackgroundWork
-from attractor.runtime.toolkit.debounce import DebouncedCalls
+from attractor.runtime.worker.overdue import TIMEOUT_S, WORKERS, Late, ReconcileTimeout, Worker
+from attractor.runtime.worker.routing import handler
+from attractor.runtime.worker.self_triggers import SelfTriggers, noted
 from attractor.workqueue import QueueShutDown
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from attractor.cache.handlers import InformerEvent
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
-    from attractor.runtime.metrics import Metrics
-    from attractor.runtime.performer import Performer
-    from attractor.runtime.tracing import Tracer
+    from attractor.runtime.observability.metrics import Metrics
+    from attractor.runtime.observability.tracing import Tracer
+    from attractor.runtime.worker.performer import Performer
 
 
 RESYNC_S = 36_000.0

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.client.config import SERVICE_ACCOUNT, ClientConfig, Impersonation, in_cluster_config
-from attractor.client.credentials import (
+from attractor.client.configuration.config import SERVICE_ACCOUNT, ClientConfig, Impersonation, in_cluster_config
+from attractor.client.configuration.credentials import (
     CertificateFiles,
     ClientCertificate,
     Credential,

@@ -15,7 +15,7 @@ from attractor.objects.errors import Gone
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
-    from attractor.client.codec import Codec, Page
+    from attractor.client.encoding.codec import Codec, Page
 
 T = TypeVar("T")
 

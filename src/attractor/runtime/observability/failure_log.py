@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.client.errors import AnswerLost, CredentialsUnavailable, GarbledAnswer, ServerUnreachable
 from attractor.objects.errors import ApiError, Conflict, Forbidden, ServiceUnavailable, TooManyRequests, Unauthorized
-from attractor.runtime.overdue import ReconcileTimeout
-from attractor.runtime.own_lines import own_line, without_ours
+from attractor.runtime.observability.own_lines import own_line, without_ours
+from attractor.runtime.worker.overdue import ReconcileTimeout
 
 if TYPE_CHECKING:
-    from attractor.runtime.field_logger import FieldLogger
+    from attractor.runtime.observability.field_logger import FieldLogger
 
 TELL_AGAIN_S = 10.0
 """How often an outage is told of, while it lasts."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from attractor.client.encoding.mapping import KindMapping
 from attractor.client.errors import GarbledAnswer
-from attractor.client.mapping import KindMapping
-from attractor.client.retry import RetryPolicy
+from attractor.client.verbs.retry import RetryPolicy
 from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import ApiError
 from attractor.objects.resource import Scheme

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from attractor.objects.errors import ApiError, NotFound
 from attractor.objects.gvk import Key
-from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.observability.field_logger import FieldLogger
 from attractor.runtime.toolkit.channel import Channel
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime.effects import EventKind
-    from attractor.runtime.metrics import Metrics
+    from attractor.runtime.observability.metrics import Metrics
 
 SIMILAR = 10
 WINDOW_S = 600.0
@@ -140,7 +140,7 @@ class EventRecorder:
         self._instance = instance
         self._correlator = EventCorrelator()
         self._waiting: Channel[tuple[str, Record, int]] = Channel()
-        self._log = FieldLogger("attractor.runtime.events")
+        self._log = FieldLogger("attractor.runtime.observability.events")
 
     def record(self, controller: str, obj: Resource, type_: EventKind, reason: str, message: str) -> None:
         """Tell; when too many wait to be written, the event is dropped and counted as such."""

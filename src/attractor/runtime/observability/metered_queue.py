@@ -10,7 +10,7 @@ from attractor.workqueue import WorkQueue
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
-    from attractor.runtime.metrics import Metrics
+    from attractor.runtime.observability.metrics import Metrics
     from attractor.wire.prometheus import Counter, Histogram
     from attractor.workqueue import Limiter
 

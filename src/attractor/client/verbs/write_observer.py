@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from attractor.client.encoding.heads import Written, WrittenMeta, decode_written
 from attractor.client.errors import GarbledAnswer, outcome_is_known
-from attractor.client.heads import Written, WrittenMeta, decode_written
 from attractor.client.kinds import EncodedObject
-from attractor.client.requests import parsed
+from attractor.client.verbs.requests import parsed
 from attractor.objects.errors import AlreadyExists, ApiError, Conflict, NotFound
 from attractor.objects.gvk import Key
 

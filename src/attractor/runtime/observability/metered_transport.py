@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from attractor.client import ByteStream, ClientRequest, ClientResponse, Transport
-    from attractor.runtime.metrics import Metrics
+    from attractor.runtime.observability.metrics import Metrics
 
 
 class MeasuredTransport:

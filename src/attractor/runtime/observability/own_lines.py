@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[2]
 INSTALLED = {"site-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"}
 """What the path of a library, or of Python itself, has in it."""
 

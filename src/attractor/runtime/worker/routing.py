@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from attractor.cache.changes import Updated
-from attractor.client.heads import references_of
+from attractor.client.encoding.heads import references_of
 from attractor.objects.gvk import GroupVersion, Key
-from attractor.runtime.failure_log import FailureLog
-from attractor.runtime.field_logger import FieldLogger
-from attractor.runtime.metered_queue import INITIAL_PRIORITY
+from attractor.runtime.observability.failure_log import FailureLog
+from attractor.runtime.observability.field_logger import FieldLogger
+from attractor.runtime.observability.metered_queue import INITIAL_PRIORITY
 from attractor.runtime.predicates import LazyChange, always
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
 import msgspec
 import orjson
 
+from attractor.client.encoding.heads import Reference, decode_head, decode_list, decode_metadata, references
 from attractor.client.errors import GarbledAnswer
-from attractor.client.heads import Reference, decode_head, decode_list, decode_metadata, references
 from attractor.client.kinds import EncodedObject, ObjectList, PartialObjectMetadata
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import DecodeError, ObjectMeta, Resource
