@@ -15,7 +15,7 @@ from attractor.apiserver.server import Server
 from attractor.store.etcd import EtcdOptions, EtcdStore
 from attractor.store.etcd.connection import Connection
 from tests.apiserver.conftest import CONFIGMAPS
-from tests.apiserver.test_durable_writes import MERGE, WRITERS, Counting, config_map
+from tests.apiserver.test_durable_writes import MERGE, WRITERS, Counting, creation
 from tests.deterministic import CountingSource
 from tests.store.etcdserver import EtcdServer
 
@@ -57,7 +57,7 @@ async def test_writers_of_one_object_are_run_once_and_sent_once(
     etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(etcd, "/once/") as (server, counting):
-        await server.handle(config_map())
+        await server.handle(creation())
         calls: list[str] = []
         send = Connection._block
 
@@ -77,7 +77,7 @@ async def test_writers_of_one_object_are_run_once_and_sent_once(
 
 async def test_answers_without_a_write_tell_durable_versions_while_others_write(etcd: EtcdServer) -> None:
     async with serving(etcd, "/answers/") as (server, _):
-        created = (await server.handle(config_map())).json()
+        created = (await server.handle(creation())).json()
         outdated = Request("PUT", OBJECT, {}, orjson.dumps({**created, "data": {"lost": "x"}}), "application/json")
         copied = b'[{"op":"copy","from":"/metadata/resourceVersion","path":"/data/version"}]'
         requests = [patch({"n": "0"})]
@@ -114,7 +114,7 @@ async def test_the_last_finalizer_of_an_object_that_is_being_written_is_answered
 
 async def test_patches_through_two_servers_are_all_there(etcd: EtcdServer) -> None:
     async with serving(etcd, "/both/") as (one, _), serving(etcd, "/both/") as (other, _):
-        await one.handle(config_map())
+        await one.handle(creation())
         patches = [(server, f"{name}{n}") for n in range(WRITERS) for name, server in (("a", one), ("b", other))]
         answers = await asyncio.gather(*(server.handle(patch({key: "v"})) for server, key in patches))
         assert {answer.code for answer in answers} == {200}
@@ -125,13 +125,13 @@ async def test_patches_through_two_servers_are_all_there(etcd: EtcdServer) -> No
 async def test_what_another_server_was_told_holds_for_the_next_write_here(etcd: EtcdServer) -> None:
     async with serving(etcd, "/told/") as (one, _), serving(etcd, "/told/") as (other, _):
         for number in range(10):
-            created = await one.handle(config_map(n=str(number)))
+            created = await one.handle(creation(n=str(number)))
             assert created.code == 201
             assert (await other.handle(patch({"m": "1"}))).json()["data"] == {"n": str(number), "m": "1"}
             assert (await one.handle(Request("DELETE", OBJECT))).code == 200
             assert (await other.handle(patch({"m": "2"}))).code == 404
-            assert (await other.handle(config_map())).code == 201
-            assert (await one.handle(config_map())).code == 409
+            assert (await other.handle(creation())).code == 201
+            assert (await one.handle(creation())).code == 409
             assert (await one.handle(Request("DELETE", OBJECT))).code == 200
 
 
@@ -148,7 +148,7 @@ async def test_increments_through_two_servers_neither_hang_nor_get_lost(etcd: Et
             done += answer.code == 200
 
     async with serving(etcd, "/increments/") as (one, _), serving(etcd, "/increments/") as (other, _):
-        await one.handle(config_map(n="0"))
+        await one.handle(creation(n="0"))
         async with asyncio.timeout(60), asyncio.TaskGroup() as group:
             for server in (one, one, other, other):
                 group.create_task(increment(server))
@@ -159,7 +159,7 @@ async def test_increments_through_two_servers_neither_hang_nor_get_lost(etcd: Et
 
 async def test_the_runs_of_a_contended_key_grow_with_its_writers_not_with_their_square(etcd: EtcdServer) -> None:
     async with serving(etcd, "/runs/") as (one, counted), serving(etcd, "/runs/") as (other, also):
-        await one.handle(config_map())
+        await one.handle(creation())
         counted.runs = also.runs = 0
         patches = [(server, f"{name}{n}") for n in range(WRITERS) for name, server in (("a", one), ("b", other))]
         answers = await asyncio.gather(*(server.handle(patch({key: "v"})) for server, key in patches))

@@ -13,8 +13,9 @@ from attractor.embedded import EmbeddedCluster
 from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.objects.errors import AlreadyExists, Conflict, NotFound
 from attractor.objects.gvk import GroupVersionKind
-from tests.cache.test_informer import config_map, on_virtual_time
+from tests.cache.test_informer import on_virtual_time
 from tests.cache.trouble import TroubledTransport
+from tests.factories import config_map
 
 
 class LosingTransport(TroubledTransport):

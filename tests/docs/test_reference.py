@@ -15,6 +15,7 @@ from functools import cache
 import griffe
 import pytest
 
+from attractor.k8s import archive, typed_classes
 from tools.docsite import api, commands, kinds
 
 
@@ -63,12 +64,12 @@ def test_every_public_name_is_on_a_page() -> None:
 
 
 def test_every_built_in_kind_has_reference_text() -> None:
-    known = set(kinds.archive.index()["kinds"].values())
+    known = set(archive.index()["kinds"].values())
     definitions = [
         definition
         for module in kinds.modules()
         for name in kinds.stub_classes(module)
-        if (definition := f"{kinds.typed_classes.MODULES[module]}.{name}") in known
+        if (definition := f"{typed_classes.MODULES[module]}.{name}") in known
     ]
     assert len(definitions) > 30
     assert [definition for definition in definitions if not kinds.described(definition)] == []

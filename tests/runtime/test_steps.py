@@ -23,7 +23,7 @@ KEY = Key("default", "a")
 async def copy_a_to_b(ctx: Context, key: Key) -> str:
     source = await ctx.get(ConfigMap, key)
     try:
-        stored = await ctx.create(config_map("b", **source.data))
+        stored = await ctx.create(config_map("b", None, **source.data))
     except Conflict:
         return "conflict"
     return stored.metadata.name

@@ -202,7 +202,8 @@ def exported(module: str) -> list[str]:
 
 def resolve(path: str) -> griffe.Object | griffe.Alias:
     """What a public name stands for."""
-    return package()[path.removeprefix("attractor.")]
+    found: griffe.Object | griffe.Alias = package()[path.removeprefix("attractor.")]
+    return found
 
 
 @functools.cache

@@ -24,7 +24,7 @@ async def copies(ctx: Context, key: Key) -> Result | None:
     if source is None or await ctx.find(ConfigMap, Key("default", f"{key.name}-copy")) is not None:
         return None
     try:
-        await ctx.create(config_map(f"{key.name}-copy", **source.data))
+        await ctx.create(config_map(f"{key.name}-copy", None, **source.data))
     except AnswerLost:
         return Result(requeue_after_s=60)
     except AlreadyExists:

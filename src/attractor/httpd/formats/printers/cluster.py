@@ -58,7 +58,8 @@ def _about(name: str, otherwise: str = "<unknown>") -> Cell:
 
 def _kernel(node: JsonObject, clock: Clock) -> str:
     architecture = at(node, "status", "nodeInfo", "architecture")
-    return _about("kernelVersion")(node, clock) + (f" ({architecture})" if architecture else "")
+    kernel = str(_about("kernelVersion")(node, clock))
+    return f"{kernel} ({architecture})" if architecture else kernel
 
 
 prints(
