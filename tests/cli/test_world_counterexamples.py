@@ -127,7 +127,7 @@ def test_a_test_made_from_it_fails_until_the_controller_is_repaired(run: Run, tr
         (["replay", "lift.json", "--html", "x.html"], "is not a counterexample of a world"),
         (["trace-to-test", "lift.json"], "not a counterexample of a world"),
         (["trace-to-test", "nowhere.json"], "there is no file nowhere.json"),
-        (["replay", "old.json"], "version 0, and only version 1"),
+        (["replay", "old.json"], "version 0, and only version 2"),
         (["replay", "gone.json", "--runtime"], "there is no file gone.py"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from attractor.check import certificates as certifying
 from attractor.check.engine.audit import advice
@@ -12,11 +12,12 @@ from attractor.check.engine.audit import audit as audit_steps
 from attractor.check.engine.execution import truth
 from attractor.check.engine.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
 from attractor.check.engine.fingerprints import fingerprint
-from attractor.check.engine.growth import growing
 from attractor.check.engine.liveness import JUDGED_IN_THE_CORE, Lasso, Query
 from attractor.check.engine.selection import EngineName, Order, Runs, engine_advice, explore, kept, runs_of
+from attractor.check.engine.unbounded import growing
 from attractor.check.engine.walks import Simulation
-from attractor.check.errors import Grown, SpecError
+from attractor.check.errors import SpecError
+from attractor.check.growth import fitted
 from attractor.check.report.origin import asked
 from attractor.check.sandbox.blocking import forbidden
 from attractor.check.sandbox.thread import apart
@@ -42,15 +43,6 @@ class Checkable(Protocol):
 
     def compile(self) -> Model:
         """The model to explore."""
-        ...
-
-
-@runtime_checkable
-class Growing(Protocol):
-    """Something that compiles to a model which may turn out to lack a part."""
-
-    def grow(self, grown: Grown) -> None:
-        """Take up the part; the next ``compile`` has it."""
         ...
 
 
@@ -109,23 +101,22 @@ def check(
     if certificate:
         certifying.require_sense(certificate, engine, order, reduced=symmetry, resumed=resume is not None)
     origin_test = asked(spec)
-    model = spec.compile()
-    wanted = selected(model, properties)
     settings = Settings(
         threads=threads,
         max_depth=max_depth,
         max_states=max_states,
         max_seconds=max_seconds,
         memory_bytes=memory_bytes,
-        symmetry=symmetry and bool(model.symmetries),
-        deadlock=deadlock and not model.is_composed,
+        symmetry=symmetry,
+        deadlock=deadlock,
         stop_at_first=stop_at_first,
-        edges=any(model.properties[number].needs_runs for number in wanted),
-        properties=frozenset(wanted),
         logs=certificate is not None,
         on_progress=on_progress,
     )
-    decided = _decided(spec, model, wanted, settings, Search(engine, order, save, resume, certificate, target, audit))
+    origin = fingerprint(spec) if save or resume else ""
+    search = Search(engine, order, save, resume, origin, certificate, target, audit, time.monotonic())
+    names = None if properties is None else tuple(properties)
+    decided = fitted(spec, lambda: _decided(spec, names, settings, search))
     return replace(decided, source=spec, origin=origin_test)
 
 
@@ -136,33 +127,43 @@ class Search(NamedTuple):
     order: Order
     save: Path | None
     resume: Path | None
+    origin: str
+    """The fingerprint of what is saved and resumed."""
     certificate: Path | None
     target: str
     audit: Record | None
+    started: float
 
 
-def _decided(spec: Checkable, model: Model, wanted: list[int], settings: Settings, how: Search) -> Verdict:
-    """Explore and judge, again whenever the model turns out to lack a part."""
-    engine, order, save, resume, certificate, target, audit = how
-    origin = fingerprint(spec) if save or resume else ""
-    started = time.monotonic()
-    while True:
-        model.record = audit
-        try:
-            found = explore(
-                model, settings, engine, order=order, is_saved=save is not None, resume=resume, origin=origin
-            )
-            judgement = Judgement(title_of(spec, model), model, wanted, settings, engine)
-            verdict = judgement.verdict(*found, started, fewest_faults=order == "breadth")
-            problems = [kept(found[0], save, origin) if save else ""]
-            if certificate:
-                problems.append(certifying.written(certificate, spec, found[0], verdict, target))
-            if audit is not None:
-                audit.note_verdict(model, verdict)
-            warnings = (*verdict.warnings, *filter(None, problems))
-            return replace(verdict, warnings=warnings)
-        except Grown as grown:
-            model = recompiled(spec, grown)
+def _decided(spec: Checkable, properties: tuple[str, ...] | None, asked_for: Settings, how: Search) -> Verdict:
+    """Compile, explore and judge; raises ``Grown`` where the model turns out to lack a part."""
+    model = spec.compile()
+    model.record = how.audit
+    wanted = selected(model, properties)
+    settings = replace(
+        asked_for,
+        symmetry=asked_for.symmetry and bool(model.symmetries),
+        deadlock=asked_for.deadlock and not model.is_composed,
+        edges=any(model.properties[number].needs_runs for number in wanted),
+        properties=frozenset(wanted),
+    )
+    found = explore(
+        model,
+        settings,
+        how.engine,
+        order=how.order,
+        is_saved=how.save is not None,
+        resume=how.resume,
+        origin=how.origin,
+    )
+    judgement = Judgement(title_of(spec, model), model, wanted, settings, how.engine)
+    verdict = judgement.verdict(*found, how.started, fewest_faults=how.order == "breadth")
+    problems = [kept(found[0], how.save, how.origin) if how.save else ""]
+    if how.certificate:
+        problems.append(certifying.written(how.certificate, spec, found[0], verdict, how.target))
+    if how.audit is not None:
+        how.audit.note_verdict(model, verdict)
+    return replace(verdict, warnings=(*verdict.warnings, *filter(None, problems)))
 
 
 @apart
@@ -190,21 +191,18 @@ def simulate(
         deadlock: Whether a state without a next step is a violation.
         on_progress: Called from time to time with the counts so far.
     """
-    model = spec.compile()
-    wanted = selected(model, properties)
-    settings = Settings(properties=frozenset(wanted), deadlock=deadlock, on_progress=on_progress)
     started = time.monotonic()
-    walk = Simulation(model, settings, runs=runs, depth=depth, seed=seed).run()
-    judgement = Judgement(title_of(spec, model), model, wanted, settings, "python")
-    return judgement.verdict(walk, "simulation", started)  # pyright: ignore[reportArgumentType]
+    names = None if properties is None else tuple(properties)
 
+    def attempt() -> Verdict:
+        model = spec.compile()
+        wanted = selected(model, names)
+        settings = Settings(properties=frozenset(wanted), deadlock=deadlock, on_progress=on_progress)
+        walk = Simulation(model, settings, runs=runs, depth=depth, seed=seed).run()
+        judgement = Judgement(title_of(spec, model), model, wanted, settings, "python")
+        return judgement.verdict(walk, "simulation", started)  # pyright: ignore[reportArgumentType]
 
-def recompiled(spec: Checkable, grown: Grown) -> Model:
-    """The model with the part that it turned out to lack."""
-    if not isinstance(spec, Growing):
-        raise grown
-    spec.grow(grown)
-    return spec.compile()
+    return fitted(spec, attempt)
 
 
 def title_of(spec: Checkable, model: Model) -> str:

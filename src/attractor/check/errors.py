@@ -117,10 +117,7 @@ def require_plain(function: object, use: str) -> None:
 
 
 class Grown(BaseException):
-    """Raised while a model is explored that turns out to lack a part: whoever composed it knows more now.
-
-    ``check`` has it composed anew, and starts over.
-    """
+    """Raised while a model is explored that turns out to lack a part; ``growth.fitted`` begins again with it."""
 
     def __init__(self, what: str, part: Hashable) -> None:
         super().__init__(what, part)

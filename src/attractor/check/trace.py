@@ -20,7 +20,7 @@ from attractor.check.spec.values import Bag
 
 if TYPE_CHECKING:
     from attractor.check.engine.exploration import Exploration, Finding
-    from attractor.check.engine.model import Instance, Model, State
+    from attractor.check.engine.model import Instance, Model, Slot, State
 
 Plain = Any
 
@@ -186,6 +186,13 @@ def difference(name: str, before: Plain, after: Plain) -> Iterator[str]:
         yield f"{name}: {short(before)} -> {short(after)}"
 
 
+def changed_slots(model: Model, before: State, after: State) -> Iterator[tuple[Slot, Any, Any]]:
+    """Each slot that differs, with its value before and after."""
+    for slot, old, new in zip(model.slots, padded(model, before), padded(model, after), strict=True):
+        if old != new:
+            yield slot, slot.domain.values[old], slot.domain.values[new]
+
+
 class Tracer:
     """Finds the steps between known states again, by running the actions in Python."""
 
@@ -249,11 +256,7 @@ class Tracer:
         )
 
     def _describe(self, action: Instance, chosen: tuple[Any, ...], before: State, after: State) -> TraceStep:
-        changed = {
-            slot.name: plain(slot.domain.values[new])
-            for slot, old, new in zip(self._model.slots, before, after, strict=True)
-            if old != new
-        }
+        changed = {slot.name: plain(new) for slot, _, new in changed_slots(self._model, before, after)}
         arguments = {name: plain(value) for name, value in action.arguments}
         return TraceStep(action.name, arguments, tuple(plain(each) for each in chosen), changed)
 

@@ -194,8 +194,7 @@ class Wanderer:
             ("end namespace", await self._runtime.ending()),
         ):
             for op in planned:
-                key = f"{op.namespace}/{op.name}" if op.namespace else op.name
-                turn = Turn(action, collects=f"{op.resource} {key}")
+                turn = Turn(action, collects=(op.resource, op.namespace, op.name))
                 yield Move(action, {}, partial(self.player.take, turn))
 
     def _turn(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attractor.check.report.story import Change, Lane, Message, Step, Story
+from attractor.check.report.story import Change, Exchange, Lane, Message, Part, Step, Story
 
 LANES = (
     Lane("user", "user", "user"),
@@ -25,22 +25,25 @@ def config_map(name: str) -> dict[str, Any]:
 
 
 def tale(loop: int | None = 9, title: str = "creates ConfigPair default/p") -> Story:
-    pair, first = "object ConfigPair default/p", "object ConfigMap default/p-1"
+    pair = Part("object", "example.org/configpairs/default/p", "ConfigPair default/p")
+    first = Part("object", "core/configmaps/default/p-1", "ConfigMap default/p-1")
     steps = (
         Step(
-            "user", "create", title, {"name": "p"}, request={"method": "POST", "body": PAIR}, response={"code": 201},
+            "user", "create", title, {"name": "p"},
+            exchanges=(Exchange("user", {"method": "POST", "body": PAIR}, {"code": 201}),),
             messages=(Message("user", API, "POST configpairs/p"), Message(API, "user", "201", "answer")),
             changes=(Change(pair, None, PAIR),),
         ),
         Step(
             CACHE, "deliver", "hears of ConfigPair default/p", {"kind": "ConfigPair"},
             messages=(Message(API, CACHE, "ADDED p", "event", sent_in=1),),
-            changes=(Change("cache host0 ConfigPair default/p", None, PAIR),),
+            changes=(Change(Part("cache", "host0 ConfigPair default/p", "host0 ConfigPair default/p"), None, PAIR),),
         ),
         Step(WORKER, "begin", "begins default/p", {"key": "default/p"}, phase="begin"),
         Step(
-            WORKER, "perform", "creates ConfigMap default/p-1", request={"method": "POST", "body": config_map("p-1")},
-            response={"code": 201}, messages=(Message(WORKER, API, "POST configmaps/p-1"), Message(API, WORKER, "201", "answer")),
+            WORKER, "perform", "creates ConfigMap default/p-1",
+            exchanges=(Exchange("host0", {"method": "POST", "body": config_map("p-1")}, {"code": 201}),),
+            messages=(Message(WORKER, API, "POST configmaps/p-1"), Message(API, WORKER, "201", "answer")),
             changes=(Change(first, None, config_map("p-1")),),
         ),
         Step(
@@ -61,4 +64,12 @@ def tale(loop: int | None = 9, title: str = "creates ConfigPair default/p") -> S
         ),
     )  # fmt: skip
     says = "once faults stop, both ConfigMaps have the pair's value, and stay so"
-    return Story("operators.configpair:naive", "eventually_stable", says, LANES, {pair: None, first: None}, steps, loop)
+    return Story(
+        "operators.configpair:naive",
+        "eventually_stable",
+        says,
+        LANES,
+        (Change(pair, None, None), Change(first, None, None)),
+        steps,
+        loop,
+    )

@@ -43,7 +43,7 @@ def test_a_counterexample_survives_its_file_and_is_a_trace_too(data: dict[str, A
     ("change", "problem"),
     [
         ({"format": "else"}, "not a counterexample of a world"),
-        ({"version": 2}, "version 2, and only version 1"),
+        ({"version": 1}, "version 1, and only version 2"),
         ({"steps": []}, "trace and story differ"),
         ({"target": None}, "trace and story differ"),
         ({"steps": "none"}, "damaged"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attractor.check import check
-from attractor.check.report import BadStory, Lane, Step, Story
+from attractor.check.report import BadStory, Lane, Part, Step, Story
 from attractor.check.report.diagram import page
 from attractor.check.report.diagram.layout import Layout
 from attractor.check.report.json_difference import difference
@@ -28,11 +28,11 @@ def test_a_story_survives_json() -> None:
     ("change", "problem"),
     [
         ({"format": "something"}, "not the story of a run"),
-        ({"version": 99}, "version 99, and only version 1 can be read"),
+        ({"version": 99}, "version 99, and only version 2 can be read"),
         ({"steps": [{"lane": "user"}]}, "damaged"),
         ({"lanes": []}, "step 1 names the unknown lane 'user'"),
         ({"loop": 99}, "its loop begins at step 99 of 11"),
-        ({"lanes": [{"id": "x", "kind": "ghost", "title": "x"}]}, "unknown kind 'ghost'"),
+        ({"lanes": [{"id": "x", "kind": "ghost", "title": "x"}]}, "'ghost' - at"),
     ],
 )
 def test_a_story_that_cannot_be_read_says_why(change: dict[str, Any], problem: str) -> None:
@@ -100,7 +100,7 @@ def test_the_page_stands_alone_and_shows_every_lane_step_and_message() -> None:
 @pytest.mark.parametrize("count", range(1, 10))
 def test_up_to_nine_lanes_stand_side_by_side_on_a_page_of_1400_pixels(count: int) -> None:
     lanes = tuple(Lane(f"lane {number}", "worker", f"host1 worker {number}") for number in range(count))
-    story = Story("world", "claim", "", lanes, {}, (Step("lane 0", "start", "start"),))
+    story = Story("world", "claim", "", lanes, (), (Step("lane 0", "start", "start"),))
     room = 1400 * 0.7 - 270 - 15  # without the details, the list of steps, and a scroll bar
     assert Layout(story).width <= room
 
@@ -109,7 +109,7 @@ def test_an_outside_system_is_open_in_the_table_and_the_page_says_which_values_m
     world = outside_call_repeated.world()
     story = story_of(world, check(world).assert_violated("one volume is enough"))
     assert [lane.title for lane in story.lanes][-2:] == ["Volumes", "host1"], "machinery comes last"
-    changes = [change for step in story.steps for change in step.changes if change.slot == "external Volumes"]
+    changes = [change for step in story.steps for change in step.changes if change.part.label == "external Volumes"]
     assert [change.after for change in changes] == [{"names": [""]}, {"names": ["", ""]}]
     assert any('~ names: [""] → ["", ""]' in line for line in lines(story))
     shown = page(story)
@@ -155,7 +155,7 @@ def test_a_trace_of_a_world_becomes_a_story() -> None:
         "", "restart", "begin", "", "", "", "crash", "", "restart", "begin", "", "end",
     ]  # fmt: skip
     created = story.steps[5]
-    assert created.changes[0].slot == "object ConfigMap default/a-1"
+    assert created.changes[0].part == Part("object", "core/configmaps/default/a-1", "ConfigMap default/a-1")
     assert [(each.kind, each.label) for each in created.messages] == [
         ("request", "POST default/configmaps"),
         ("answer", "201"),

@@ -23,7 +23,7 @@ import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
 from attractor.check import SpecError, Verdict, check
-from attractor.check.report.replay import accounts
+from attractor.check.report.story_builder import story_of
 from attractor.check.sandbox import watchdog
 from attractor.check.world import (
     Bounds,
@@ -459,7 +459,7 @@ async def returning(ctx: Context, key: Key) -> Any:
 def test_a_trace_says_which_mistake_a_reconcile_made(one: Any, text: str) -> None:
     world = World(controllers=[one], objects=[pair()], properties=[eventually_stable(lambda look: not look.list(Pair))])
     trace = check(world).assert_violated("eventually stable")
-    assert any(text in told.summary for told in accounts(world, trace))
+    assert any(text in step.title for step in story_of(world, trace).steps)
 
 
 async def claimed(look: WorldState) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from attractor.check import SpecError, check
 from attractor.check.world import OscillatingClock
 from attractor.check.world.simulation.clock import next_instant
-from attractor.check.world.simulation.manual_walk import Walk
+from attractor.check.world.simulation.walk import Walk
 from tests.quality.zoo import writes_the_time
 from tests.quality.zoo.writes_the_time import NOON
 

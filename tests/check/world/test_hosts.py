@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from attractor.check import SpecError, check
-from attractor.check.report.replay import accounts
 from attractor.check.report.state_counts import variations
+from attractor.check.report.story_builder import story_of
 from attractor.check.world import Edit, Faults, World, WorldState, always, always_step_by, sometimes
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay import replay
@@ -59,8 +59,8 @@ def test_a_host_that_is_cut_off_alone_is_the_only_one_that_fails() -> None:
 
 def test_steps_are_told_in_lanes_of_their_hosts() -> None:
     world = asking(Faults(crash={"answers": 1}))
-    told = accounts(world, check(world).assert_violated("eventually stable"))
-    assert {each.actor for each in told} >= {
+    story = story_of(world, check(world).assert_violated("eventually stable"))
+    assert {each.lane for each in story.steps} >= {
         "asks worker 0",
         "answers worker 0",
         "cache asks",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor.check import SpecError, check
-from attractor.check.report.replay import accounts
 from attractor.check.report.state_counts import variations
+from attractor.check.report.story_builder import story_of
 from attractor.check.world import (
     Bounds,
     Create,
@@ -22,7 +22,7 @@ from attractor.check.world import (
     always_step,
     sometimes,
 )
-from attractor.check.world.simulation.manual_walk import Walk
+from attractor.check.world.simulation.walk import Walk
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay import Broken, replay, turn_of
 from attractor.testing.replay.regression import withstand_async
@@ -135,11 +135,11 @@ def test_an_explanation_leaves_out_a_script_and_its_last_step() -> None:
     assert "the last step of script" not in dict(variations(world(Script(GREEN))))
 
 
-def test_an_account_says_which_step_of_which_script_it_was() -> None:
+def test_a_story_says_which_step_of_which_script_it_was() -> None:
     claim = always(lambda look: texts(look) != ["blue"], name="never blue")
     found = world(Script(GREEN, BLUE, name="admin"), properties=[claim])
-    told = accounts(found, check(found).assert_violated("never blue"))
-    assert [(step.actor, step.summary) for step in told] == [
+    story = story_of(found, check(found).assert_violated("never blue"))
+    assert [(step.lane, step.title) for step in story.steps] == [
         ("user", "edit pair default/a, spec.text=green, step 1 of admin"),
         ("user", "edit pair default/a, spec.text=blue, step 2 of admin"),
     ]
@@ -149,7 +149,7 @@ async def test_a_counterexample_with_a_script_is_replayed_and_kept_as_a_test() -
     broken = drained_too_early.world()
     trace = check(broken, stop_at_first=True).assert_violated("eventually stable")
     assert (await replay(broken, trace)).is_confirmed
-    turns = [turn_of(each) for each in accounts(broken, trace)]
+    turns = [turn_of(each) for each in story_of(broken, trace).steps]
     with pytest.raises(Broken, match="eventually stable"):
         await withstand_async(broken, "eventually stable", turns, loop=trace.loop)
     await withstand_async(drained_too_early.world(drained_too_early.fixed), "eventually stable", turns)

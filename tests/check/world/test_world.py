@@ -8,7 +8,7 @@ import pytest
 
 from attractor import Context, Key, Owns, Resource, Struct, controller
 from attractor.check import SpecError, check
-from attractor.check.report.replay import accounts
+from attractor.check.report.story_builder import story_of
 from attractor.check.world import Bounds, Delete, Edit, Faults, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap, Namespace
 from tests.check.world.pairs import KEY, Pair, both_are_right, child, naive, pair, pairs
@@ -122,32 +122,34 @@ def test_a_namespace_ends_with_all_that_is_in_it() -> None:
     assert {each.name: each.taken for each in verdict.coverage}["end namespace"]
 
 
-def test_an_account_tells_who_did_what() -> None:
+def test_a_story_tells_who_did_what() -> None:
     broken = world(naive, Faults(crash=1))
-    told = accounts(broken, check(broken).assert_violated("eventually stable"))
-    assert [(each.actor, each.summary) for each in told] == [
-        ("cache host1", "list"),
-        ("cache host1", "list"),
+    steps = story_of(broken, check(broken).assert_violated("eventually stable")).steps
+    assert [(each.lane, each.title) for each in steps] == [
+        ("cache host1", "list Pair"),
+        ("cache host1", "list ConfigMap"),
         ("host1 worker 0", "start default/a"),
         ("host1 worker 0", "get pair default/a -> spec.text=x"),
         ("host1 worker 0", "get configmap default/a-1 -> nothing"),
         ("host1 worker 0", "create configmap default/a-1 -> ok"),
-        ("host1", "crash"),
-        ("cache host1", "list"),
-        ("cache host1", "list"),
+        ("host1", "host1 crashes and starts again"),
+        ("cache host1", "list Pair"),
+        ("cache host1", "list ConfigMap"),
         ("host1 worker 0", "start default/a"),
         ("host1 worker 0", "get pair default/a -> spec.text=x"),
         ("host1 worker 0", "get configmap default/a-1 -> data.text=x; ends"),
     ]
-    created = told[5]
-    assert created.request is not None
-    assert created.response is not None
-    assert (created.request["method"], created.response["code"]) == ("POST", 201)
+    created = steps[5]
+    (sent,) = created.exchanges
+    assert sent.response is not None
+    assert (sent.request["method"], sent.response["code"]) == ("POST", 201)
     assert [(each.source, each.target, each.label) for each in created.messages] == [
         ("host1 worker 0", "apiserver", "POST default/configmaps"),
         ("apiserver", "host1 worker 0", "201"),
     ]
-    assert "object['core/configmaps/default/a-1']" in {each.slot for each in created.changes}
+    assert ("object", "core/configmaps/default/a-1") in {
+        (each.part.variable, each.part.key) for each in created.changes
+    }
 
 
 @controller(for_=Pair)

@@ -9,7 +9,7 @@ import pytest
 
 from attractor import Context, Key, Result, controller
 from attractor.check import SpecError, check
-from attractor.check.report.replay import accounts
+from attractor.check.report.story_builder import story_of
 from attractor.check.trace import Trace
 from attractor.check.world import Bounds, Create, Delete, Edit, Faults, World, always, always_step, eventually_stable
 from attractor.check.world.api.state import WorldState
@@ -189,7 +189,7 @@ async def test_a_trace_of_another_world_is_refused() -> None:
 async def test_a_regression_fails_on_the_bug_and_passes_on_the_repair(faults: Faults, users: list[Edit]) -> None:
     broken = world(faults=faults, users=users)
     trace = check(broken).assert_violated("eventually stable")
-    turns = [turn_of(account) for account in accounts(broken, trace)]
+    turns = [turn_of(step) for step in story_of(broken, trace).steps]
     with pytest.raises(Broken, match="does not come true"):
         await withstand_async(broken, "eventually stable", turns, loop=trace.loop)
     repaired = world(replace(pairs, name="naive"), faults=faults, users=users)
@@ -199,7 +199,7 @@ async def test_a_regression_fails_on_the_bug_and_passes_on_the_repair(faults: Fa
 async def test_a_loop_that_repeats_fails_the_regression() -> None:
     broken = world(restless, properties=[])
     trace = check(broken).assert_violated("quiesces")
-    turns = [turn_of(account) for account in accounts(broken, trace)]
+    turns = [turn_of(step) for step in story_of(broken, trace).steps]
     with pytest.raises(Broken, match="turns repeat for ever"):
         await withstand_async(broken, "quiesces", turns, loop=trace.loop)
     await withstand_async(world(replace(pairs, name="naive"), properties=[]), "quiesces", turns, loop=trace.loop)

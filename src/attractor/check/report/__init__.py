@@ -1,9 +1,9 @@
 """Stories: runs of a world for people. Text for a terminal, a space-time diagram for a browser, JSON for programs.
 
-Read ``story`` first (what there is to show), then ``story_builder`` (how a trace of a world becomes a story), ``table``
-and ``diagram`` (how it is shown), ``counterexample`` (the file in which a counterexample is kept).
+Read ``story`` first (the records of a run), then ``story_builder`` (how a trace of a world becomes records, with
+``lanes`` and ``messages``), ``table`` and ``diagram`` (how they are shown), ``counterexample`` (the file).
 """
 
-from attractor.check.report.story import BadStory, Change, Lane, Message, Step, Story
+from attractor.check.report.story import BadStory, Change, Lane, Message, Part, Step, Story
 
-__all__ = ["BadStory", "Change", "Lane", "Message", "Step", "Story"]
+__all__ = ["BadStory", "Change", "Lane", "Message", "Part", "Step", "Story"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attractor.check.world.api.world import World
 
 FORMAT = "attractor/counterexample"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Why a predicate is false: the part of its expression that is, with the values in it.
+"""Why a claim of a world, or any predicate, is false: the part of its expression that is, with the values in it.
 
 The predicate is run once more; where it returns, the returned expression is taken apart: the conjunct that is false,
 both sides of a comparison with what differs, the element for which ``all(...)`` fails. What cannot be taken apart is
@@ -14,13 +14,56 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.trace import plain
+from attractor.check.world.api.properties import StepClaim, actor_of
+from attractor.check.world.simulation.walk import look_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import CodeType, FrameType
+
+    from attractor.check.engine.model import State
+    from attractor.check.trace import Trace
+    from attractor.check.world.api.properties import Claim
+    from attractor.check.world.simulation.model import Universe
 
 MOST_LINES = 12
 WIDTH = 160
+
+
+def blame(universe: Universe, trace: Trace, states: Sequence[State]) -> tuple[str, ...]:
+    """Why the claim that a trace breaks is false where it is; nothing where that cannot be said."""
+    claim = next((each for each in universe.world.claims if each.name == trace.claim), None)
+    if claim is None or (not isinstance(claim, StepClaim) and claim.word == "settles"):
+        return ()
+    if isinstance(claim, StepClaim):
+        return _of_step(universe, claim, trace, states)
+    return _of_state(universe, claim, trace, states)
+
+
+def _of_step(universe: Universe, claim: StepClaim, trace: Trace, states: Sequence[State]) -> tuple[str, ...]:
+    before, after = (look_at(universe, state) for state in states[-2:])
+    last = trace.steps[-1]
+    actor: tuple[Any, ...] = (actor_of(last.action, last.arguments),) if claim.tells_actor else ()
+    found = why_false(claim.holds, before, after, *actor)
+    return (f"In step {len(trace)}:", *found) if found else ()
+
+
+def _of_state(universe: Universe, claim: Claim, trace: Trace, states: Sequence[State]) -> tuple[str, ...]:
+    """In the last state; for what must come true in the end, in one to which the run comes back."""
+    first = len(states) - 1 if trace.loop is None else trace.loop
+    for number in range(len(states) - 1, first - 1, -1):
+        for predicate in claim.predicates:
+            found = why_false(predicate, look_at(universe, states[number]))
+            if found:
+                where = f"After step {number}" if number else "In the initial state"
+                return (f"{where}{_how_long(trace)}:", *found)
+    return ()
+
+
+def _how_long(trace: Trace) -> str:
+    if trace.loop is None:
+        return ""
+    return ", and for ever" if trace.loop == len(trace) else ", again and again"
 
 
 def why_false(predicate: Callable[..., Any], *arguments: Any) -> list[str]:
@@ -169,7 +212,8 @@ class _Explainer:
     def _names(self, node: ast.expr) -> Iterator[str]:
         for name in dict.fromkeys(each.id for each in ast.walk(node) if isinstance(each, ast.Name)):
             value = self._scope.get(name)
-            if value is not None and not callable(value) and not inspect.ismodule(value):
+            is_opaque = getattr(type(value), "__repr__", None) is object.__repr__  # it says only where in memory it is
+            if value is not None and not is_opaque and not callable(value) and not inspect.ismodule(value):
                 yield f"  {name} = {_short(value)}"
 
 

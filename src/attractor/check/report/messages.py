@@ -1,26 +1,14 @@
-"""The words of an account: lanes, messages, summaries; from what happened inside a step."""
+"""The words of a story: labels of messages and titles of steps, from the events inside a step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.check.world.simulation.events import (
-    Called,
-    Closed,
-    Delivered,
-    Ended,
-    Enqueued,
-    Note,
-    Operated,
-    Performed,
-    Recorded,
-    Requested,
-    Started,
-)
+from attractor.check.events import Closed, Delivered, Ended, Operated, Performed, Recorded, Requested, Started
 from attractor.objects.errors import ApiError
 from attractor.objects.resource import Resource
 from attractor.runtime import effects
@@ -28,118 +16,23 @@ from attractor.runtime.effects import described
 from attractor.runtime.worker.outcome import is_panic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from attractor.check.events import StepEvent
     from attractor.client.transport import ClientRequest, ClientResponse
     from attractor.objects.json_types import JsonObject
     from attractor.runtime.effects import Effect
 
-SERVER = "apiserver"
 MOST_SHOWN = 60
 """How many letters of a value are told."""
 _OWN_MEMORY = (effects.Recall, effects.Remember, effects.Forget)
-
-
-@dataclass(frozen=True)
-class Message:
-    """Something that went from one lane to another, or got lost on the way."""
-
-    source: str
-    target: str
-    label: str
-    lost: bool = False
-
-
-class Lanes:
-    """Which lane acts. Workers have no names in the model; here the lowest free number takes a key."""
-
-    def __init__(self) -> None:
-        self._busy: dict[str, dict[str, int]] = {}
-
-    def worker(self, name: str, key: str) -> str:
-        """The lane of the worker that has a key, or would take it."""
-        host = name.split("/", maxsplit=1)[0]
-        busy = self._busy.setdefault(host, {})
-        task = f"{name} {key}"
-        if task not in busy:
-            busy[task] = next(number for number in range(len(busy) + 1) if number not in busy.values())
-        return f"{host} worker {busy[task]}"
-
-    def actor(self, action: str, arguments: dict[str, Any], notes: Sequence[Note]) -> str:
-        """The lane that a step belongs to."""
-        if "controller" in arguments:
-            name = f"{arguments['host']}/{arguments['controller']}"
-            if action in {"timer", "resync"}:
-                return f"{action} {arguments['host']}"
-            if "place" in arguments:
-                return f"background {arguments['host']}"
-            return self.worker(name, arguments["key"])
-        if action == "outside":
-            return f"external {arguments['external']}"
-        if action in {"list", "deliver", "close watch"}:
-            return f"cache {arguments['host']}"
-        if action == "late request":
-            return action
-        if "host" in arguments:
-            return str(arguments["host"])
-        if action in {"create", "edit", "delete"}:
-            return "user"
-        operated = [note.actor for note in notes if isinstance(note, Operated)]
-        return operated[0] if operated else action
-
-    def after(self, action: str, arguments: dict[str, Any], notes: Sequence[Note]) -> None:
-        """Free the workers whose reconciles have ended or died."""
-        for note in notes:
-            if isinstance(note, Ended):
-                self._busy.get(note.worker.split("/")[0], {}).pop(f"{note.worker} {note.key}", None)
-        if action.startswith("crash") or action in {"leadership lost", "stopped"}:
-            self._busy.pop(arguments["host"], None)
-
-    def messages(self, actor: str, notes: Sequence[Note]) -> Iterator[Message]:
-        """What went between lanes during a step."""
-        for note in notes:
-            match note:
-                case Requested():
-                    yield from _exchange(actor, note)
-                case Delivered(watch, told):
-                    host, kind = watch.split("/")
-                    yield Message(SERVER, f"cache {host}", f"{told.type} {kind.lower()} {told.key}")
-                case Called(external, method, args, _, trouble):
-                    yield from _call(actor, f"external {external}", f"{method}{args}", trouble)
-                case Enqueued(worker, key) if not actor.startswith("timer"):
-                    host = worker.split("/")[0]
-                    yield Message(f"cache {host}", f"queue {host}", f"{worker.split('/')[1]}: {key}")
-                case Performed(effect=effects.Get() | effects.List()) if not _asks_server(notes):
-                    yield Message(f"cache {note.worker.split('/')[0]}", actor, described(note.effect))
-                case Operated(who, verb, target, _):
-                    yield Message(who, SERVER, f"{verb} {target}")
-
-
-def _call(actor: str, external: str, label: str, trouble: str | None) -> Iterator[Message]:
-    if actor == external:
-        return
-    yield Message(actor, external, label, lost=trouble == "call failed")
-    if trouble != "call failed":
-        yield Message(external, actor, "answer", lost=trouble is not None)
-
-
-def _asks_server(notes: Sequence[Note]) -> bool:
-    return any(isinstance(note, Requested) for note in notes)
-
-
-def _exchange(actor: str, note: Requested) -> Iterator[Message]:
-    label = request_label(note.request)
-    if note.response is None:
-        yield Message(actor, SERVER, label, lost=True)
-        return
-    yield Message(actor, SERVER, label)
-    yield Message(SERVER, actor, response_label(note.response), lost=note.trouble == "answer lost")
+_PREFIX = re.compile(r"/apis?/(?:[^/ ]+/)?v\d\w*/")
 
 
 def request_label(request: ClientRequest) -> str:
     """A request in few words: ``POST configmaps/a-1``."""
-    path = request.path.split("/namespaces/", 1)[-1].removeprefix("/api/v1/")
-    return f"{request.method} {path}"
+    path = request.path.split("/namespaces/", 1)[-1]
+    return f"{request.method} {_PREFIX.sub('', path)}"
 
 
 def response_label(response: ClientResponse) -> str:
@@ -169,26 +62,6 @@ def response_json(response: ClientResponse) -> JsonObject:
     return {"code": response.code, "body": orjson.loads(response.body) if response.body else None}
 
 
-def last_request(notes: Sequence[Note]) -> Requested | None:
-    """The last request of a step."""
-    found = [note for note in notes if isinstance(note, Requested)]
-    return found[-1] if found else None
-
-
-def last_effect(notes: Sequence[Note]) -> JsonObject | None:
-    """The first thing that a reconcile asked for in a step, and what it was answered."""
-    for note in notes:
-        if isinstance(note, Performed):
-            error = note.answer.error
-            return {
-                "type": type(note.effect).__name__,
-                "text": described(note.effect),
-                "answer": None if error is not None else as_json(note.answer.value),
-                "error": None if error is None else f"{type(error).__name__}: {error}",
-            }
-    return None
-
-
 def as_json(value: Any) -> Any:
     """A value of a reconcile as JSON, objects as they are written, other things by their text."""
     if value is None or isinstance(value, bool | int | float | str):
@@ -202,51 +75,77 @@ def as_json(value: Any) -> Any:
     return repr(value)
 
 
-def summary(action: str, arguments: dict[str, Any], notes: Sequence[Note]) -> str:
-    """A step in one line."""
-    parts = [text for note in notes if (text := _said(note))]
-    if action in {"create", "edit", "delete"}:
-        return f"{action} " + ", ".join(str(each) for each in arguments.values())
-    if action == "outside":
-        return f"{arguments['external']}: {arguments['event'].replace('_', ' ')}"
+def title(
+    action: str,
+    arguments: Mapping[str, Any],
+    events: Sequence[StepEvent],
+    *,
+    work: str = "",
+    age: Callable[[Any], str] = lambda _: "",
+) -> str:
+    """A step in one line; ``work`` is the background work that it belongs to, ``age`` says how old a read object is."""
+    host = arguments.get("host")
+    match action:
+        case "list":
+            return f"list {arguments['kind']}"
+        case "crash":
+            return f"{host} crashes and starts again"
+        case "crash while sending":
+            return f"{host} crashes while it sends, and starts again"
+        case "stop":
+            return f"{host} is told to stop, and begins nothing new"
+        case "stopped":
+            return f"{host} ends in good order and starts again"
+        case "leadership lost":
+            return f"{host} notices that it no longer leads, and stands by"
+        case "new leader":
+            return f"{host} becomes leader"
+        case "timer":
+            return f"the timer of {arguments['key']} fires"
+        case "create" | "edit" | "delete":
+            return f"{action} " + ", ".join(str(each) for each in arguments.values())
+        case "outside":
+            return f"{arguments['external']}: {arguments['event'].replace('_', ' ')}"
+    parts = [text for event in events if (text := _told(event, age))]
     if action not in {"start", "go on", "deliver", "collect garbage"}:
-        parts.insert(0, action)
-    return "; ".join(parts or filter(None, map(_recalled, notes))) or action
+        parts.insert(0, f"{action} {work}".rstrip() if action == "background" else action)
+    return "; ".join(parts or filter(None, map(_recalled, events))) or action
 
 
 def _raised(error: BaseException) -> str:
-    """A mistake in the program is told with its text, which says what to mend; an answer of the world by its name."""
+    """An exception: one that is a mistake in the program with its text, one that the world answered by its name."""
     text = str(error).partition("\n")[0] if is_panic(error) else ""
     return f"raises {type(error).__name__}" + (f": {text}" if text else "")
 
 
-def _recalled(note: Note) -> str:
-    """What a reconcile did with its memory: told where a step is nothing else, for then somebody else can notice it."""
-    if isinstance(note, Performed) and isinstance(note.effect, _OWN_MEMORY):
-        is_empty = isinstance(note.effect, effects.Recall) and note.answer.value is None
-        return f"{type(note.effect).__name__.lower()} {note.effect.slot} -> {'nothing' if is_empty else 'ok'}"
+def _recalled(event: StepEvent) -> str:
+    """The use of a reconcile's memory; told where a step is nothing else, for then somebody else can notice it."""
+    if isinstance(event, Performed) and isinstance(event.effect, _OWN_MEMORY):
+        is_empty = isinstance(event.effect, effects.Recall) and event.answer.value is None
+        return f"{type(event.effect).__name__.lower()} {event.effect.slot} -> {'nothing' if is_empty else 'ok'}"
     return ""
 
 
-def _said(note: Note) -> str:
-    match note:
+def _told(event: StepEvent, age: Callable[[Any], str]) -> str:
+    match event:
         case Performed(effect=effect, answer=answer):
             if isinstance(effect, _OWN_MEMORY):
                 return ""
-            return f"{described(effect)} -> {_answered(effect, answer.value, answer.error)}"
+            then = age(answer.value) if isinstance(effect, effects.Get) else ""
+            return f"{described(effect)} -> {then}{_answered(effect, answer.value, answer.error)}"
         case Started(key=key):
             return f"start {key}"
         case Ended(error=error, follows=follows):
             again = {"done": "", "later": ", again later", "backoff": ", again after a while"}[follows.what]
             return (_raised(error) if error else "ends") + again
-        case Delivered(watch, told):
-            return f"{told.type} {watch.split('/')[1].lower()} {told.key}"
-        case Operated(actor, verb, target, code):
-            return f"{actor}: {verb} {target} -> {code}"
-        case Closed(watch):
-            return f"watch of {watch} closed"
-        case Requested(sender=sender) if sender == "rival" and note.request.method != "GET":
-            return request_label(note.request)
+        case Delivered(_, kind, told):
+            return f"{told.type} {kind.lower()} {told.key}"
+        case Operated():
+            return f"{event.actor}: {event.verb} {event.resource} {event.namespace}/{event.name} -> {event.code}"
+        case Closed(host, kind):
+            return f"watch of {host}/{kind} closed"
+        case Requested(sender="rival", request=request) if request.method != "GET":
+            return request_label(request)
         case Recorded(reason=reason):
             return f"event {reason}"
     return ""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.api import recompiled
 from attractor.check.engine.exploration import Settings
 from attractor.check.engine.selection import explore
-from attractor.check.errors import Grown
+from attractor.check.growth import fitted
 from attractor.check.world.api.users import Script
 
 if TYPE_CHECKING:
@@ -93,12 +92,7 @@ def _ran(whole: Exploration, name: str) -> str:
 
 
 def _explored(world: World, settings: Settings) -> Exploration:
-    model = world.compile()
-    while True:
-        try:
-            return explore(model, settings)[0]
-        except Grown as grown:
-            model = recompiled(world, grown)
+    return fitted(world, lambda: explore(world.compile(), settings)[0])
 
 
 def _without(faults: Faults, name: str) -> Faults:

@@ -1,18 +1,22 @@
-"""A run of a world as a story: who did what, which messages went where, what became of which object.
+"""A run of a world as records: who acted, what was asked and answered, which messages went, what changed.
 
-A story is data, made for people and for programs that show it: a table in a terminal (``table``), a space-time
-diagram (``diagram``). It knows nothing of the world that it was made from, goes to JSON and back, and has a version, so
-that an old file is either understood or refused with a reason.
+``story_builder`` makes these records of a trace; the table, the diagram, the replay on the real runtime and regression
+tests are all made from them, and a counterexample file is their JSON. A story knows nothing of the world that it was
+made from, and has a version, so that an old file is either understood or refused with a reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from attractor.check.events import Closed, Operated  # noqa: TC001 - read by msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 Json = Any
 LaneKind = Literal["user", "server", "cache", "worker", "outside", "system"]
@@ -20,7 +24,7 @@ MessageKind = Literal["request", "answer", "event", "call"]
 Phase = Literal["", "begin", "end", "crash", "restart"]
 
 FORMAT = "attractor/story"
-VERSION = 1
+VERSION = 2
 
 
 class BadStory(ValueError):
@@ -53,12 +57,65 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Change:
-    """What became of one part of the state: an object on the server, a cache's entry, a queue, a worker."""
+class Part:
+    """One part of the state: an object on the server, a cache's entry, a queue, a worker."""
 
-    slot: str
+    variable: str
+    """``object``, ``external``, ``cached``, ``watch``, ``queue``, ..."""
+    key: str = ""
+    """Which one: the store's key of an object, host and kind of a watch, ..."""
+    name: str = ""
+    """The key for people: ``ConfigMap default/a``."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether everybody is shown it: an object of the API server or an outside system, no cache or queue."""
+        return self.variable in {"object", "external"}
+
+    @property
+    def slot(self) -> str:
+        """The name of the slot in a trace."""
+        return f"{self.variable}[{self.key!r}]" if self.key else self.variable
+
+    @property
+    def label(self) -> str:
+        """Variable and name: ``object ConfigMap default/a``, ``watch host1/ConfigMap``."""
+        return f"{self.variable} {self.name}".rstrip()
+
+    @property
+    def title(self) -> str:
+        """The label; of an object its name alone."""
+        return self.name if self.variable == "object" else self.label
+
+
+@dataclass(frozen=True)
+class Change:
+    """One part of the state before and after a step."""
+
+    part: Part
     before: Json
     after: Json
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request and its answer; ``response`` is None where the request did not reach the server."""
+
+    sender: str
+    request: dict[str, Json]
+    """Method, path, query, contentType, body."""
+    response: dict[str, Json] | None = None
+    """Code and body."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Something that a reconcile asked for, and its answer: a value, or the name of an exception's class."""
+
+    type: str
+    text: str
+    answer: Json = None
+    error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +124,10 @@ class Step:
 
     lane: str
     action: str
+    """The name of the model's action: ``start``, ``go on``, ``deliver``, ``crash``, ..."""
     title: str
     arguments: dict[str, Json] = field(default_factory=dict)
+    """Parameters of the action: host, controller, key, kind, object."""
     chosen: tuple[Json, ...] = ()
     fault: str = ""
     """The name of the fault, where the step is one or suffers from one."""
@@ -76,10 +135,21 @@ class Step:
     """Where a worker begins or ends a reconcile, or a host crashes or starts again."""
     host: str = ""
     """The host that crashes or starts again."""
-    request: Json = None
-    response: Json = None
+    effects: tuple[Effect, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
+    operations: tuple[Operated, ...] = ()
+    """What controllers inside the server did."""
+    closed: tuple[Closed, ...] = ()
+    """Watches that fell too far behind."""
+    endings: tuple[str, ...] = ()
+    """The endings of the names that the server generated."""
     messages: tuple[Message, ...] = ()
     changes: tuple[Change, ...] = ()
+
+    @property
+    def last_exchange(self) -> Exchange | None:
+        """The last request of the step, and its answer."""
+        return self.exchanges[-1] if self.exchanges else None
 
 
 @dataclass(frozen=True)
@@ -91,7 +161,8 @@ class Story:
     says: str
     """What the claim means, in a sentence."""
     lanes: tuple[Lane, ...]
-    initial: dict[str, Json]
+    initial: tuple[Change, ...]
+    """Every part of the initial state, as a change from nothing."""
     steps: tuple[Step, ...]
     loop: int | None = None
     because: tuple[str, ...] = ()
@@ -106,14 +177,6 @@ class Story:
         """Lanes by id."""
         return {lane.id: lane for lane in self.lanes}
 
-    def states(self) -> Iterator[dict[str, Json]]:
-        """Every state along the run, whole; the first is the initial one."""
-        state = dict(self.initial)
-        yield dict(state)
-        for step in self.steps:
-            state.update({change.slot: change.after for change in step.changes})
-            yield dict(state)
-
     @property
     def ending(self) -> str:
         """How the run goes on after its last step."""
@@ -125,7 +188,7 @@ class Story:
 
     def to_json(self) -> dict[str, Json]:
         """The story as one JSON object."""
-        return {"format": FORMAT, "version": VERSION, **asdict(self)}
+        return {"format": FORMAT, "version": VERSION, **msgspec.to_builtins(self)}
 
     @classmethod
     def from_json(cls, data: Any) -> Story:
@@ -138,27 +201,15 @@ class Story:
                 "check again with this version of attractor, or read it with the one that wrote it"
             )
         try:
-            made = cls(
-                world=data["world"],
-                claim=data["claim"],
-                says=data["says"],
-                lanes=tuple(Lane(**each) for each in data["lanes"]),
-                initial=dict(data["initial"]),
-                steps=tuple(map(_step, data["steps"])),
-                loop=data["loop"],
-                because=tuple(data.get("because", ())),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise BadStory(f"this story is damaged: {problem!r}; check again to have a whole one") from None
+            made = msgspec.convert(data, cls)
+        except msgspec.ValidationError as problem:
+            raise BadStory(f"this story is damaged: {problem}; check again to have a whole one") from None
         made.check()
         return made
 
     def check(self) -> None:
         """Raise ``BadStory`` where a step, message or loop names what is not there."""
         known = self.lane_of
-        for lane in self.lanes:
-            if lane.kind not in get_args(LaneKind):
-                raise BadStory(f"this story is damaged: lane {lane.id!r} is of the unknown kind {lane.kind!r}")
         for number, step in enumerate(self.steps, 1):
             ends = [end for message in step.messages for end in (message.source, message.target)]
             missing = [lane for lane in (step.lane, *ends) if lane not in known]
@@ -166,13 +217,3 @@ class Story:
                 raise BadStory(f"this story is damaged: step {number} names the unknown lane {missing[0]!r}")
         if self.loop is not None and not 0 <= self.loop <= len(self.steps):
             raise BadStory(f"this story is damaged: its loop begins at step {self.loop} of {len(self.steps)}")
-
-
-def _step(data: Mapping[str, Any]) -> Step:
-    parts = {
-        **data,
-        "chosen": tuple(data.get("chosen", ())),
-        "messages": tuple(Message(**each) for each in data.get("messages", ())),
-        "changes": tuple(Change(**each) for each in data.get("changes", ())),
-    }
-    return Step(**parts)

@@ -1,37 +1,44 @@
-"""From a trace of a world to its story: lanes, titles, when each watch event was sent, what is a fault."""
+"""From a trace of a world to its story: the steps are run again, with somebody listening to what happens in them."""
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.report.replay import retold
-from attractor.check.report.story import Change, Lane, Message, Step, Story
+from attractor.check.engine.execution import padded
+from attractor.check.errors import SpecError
+from attractor.check.events import Closed, Ended, Named, Operated, Performed, Requested
+from attractor.check.growth import fitted
+from attractor.check.report.evidence import blame
+from attractor.check.report.lanes import CRASHES, Lanes
+from attractor.check.report.messages import as_json, request_json, response_json, title
+from attractor.check.report.story import Change, Effect, Exchange, Part, Step, Story
+from attractor.check.trace import changed_slots, plain
 from attractor.check.world.api.properties import StepClaim
-from attractor.check.world.simulation.events import Ended
+from attractor.check.world.api.state import root
+from attractor.check.world.simulation.activity import Pending
+from attractor.check.world.simulation.storage import root_of
+from attractor.check.world.simulation.walk import outcomes
+from attractor.objects.resource import Resource
+from attractor.runtime.effects import described
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from attractor.check.report.replay import Account
-    from attractor.check.report.replay import Message as Told
-    from attractor.check.report.story import LaneKind, MessageKind, Phase
-    from attractor.check.trace import Trace
+    from attractor.check.engine.model import Slot, State
+    from attractor.check.report.story import Phase
+    from attractor.check.trace import Trace, TraceStep
     from attractor.check.world.api.properties import Claim
     from attractor.check.world.api.world import World
+    from attractor.check.world.simulation.model import Universe
+    from attractor.check.world.simulation.walk import Taken
+    from attractor.objects.json_types import JsonObject
 
-SERVER = "apiserver"
 OWN = ("list", "deliver", "start", "go on", "timer", "background", "resync", "leadership lost", "stopped")
 """Steps of a host."""
 OTHERS = ("create", "edit", "delete", "collect garbage", "end namespace", "outside", "tick", "heal")
 ORDINARY = frozenset((*OWN, *OTHERS))
 """Steps that are no faults."""
-CRASHES = ("crash", "crash while sending", "leadership lost", "stopped")
-"""Steps after which a host begins anew."""
-_SLOT = re.compile(r"(?P<variable>[^\[]+)\['(?P<key>.*)'\]")
-_WATCH = re.compile(r"watch\['(?P<watch>.*)'\]")
-_PATH = re.compile(r"/apis?/(?:[^/ ]+/)?v\d\w*/")
 _SAYS = {
     "always_step": "In every step: {what}.",
     "always": "In every reachable state: {what}.",
@@ -42,19 +49,12 @@ _SAYS = {
 
 def story_of(world: World, trace: Trace, *, name: str = "") -> Story:
     """The story of a trace; raises ``SpecError`` when the trace is not one of this world."""
-    again = retold(world, trace)
-    told = again.accounts
-    lanes = _lanes(told)
-    known = {lane.id for lane in lanes}
-    sending = _Sending()
-    steps = tuple(_step(number, account, known, sending) for number, account in enumerate(told, 1))
-    initial = {slot_title(slot, value): value for slot, value in trace.initial.items()}
-    claim = next((each for each in world.claims if each.name == trace.claim), None)
-    says = "" if claim is None else _says(claim)
-    return Story(name or repr(world), trace.claim, says, lanes, initial, steps, trace.loop, again.because)
+    return fitted(world, lambda: _Builder(world.compose()).story(trace, name or repr(world)))
 
 
-def _says(claim: Claim | StepClaim) -> str:
+def _says(claim: Claim | StepClaim | None) -> str:
+    if claim is None:
+        return ""
     function: Callable[..., bool]
     function, word = (claim.holds, "always_step") if isinstance(claim, StepClaim) else (claim.predicates[0], claim.word)
     doc = (function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
@@ -62,183 +62,184 @@ def _says(claim: Claim | StepClaim) -> str:
     return _SAYS.get(word, "").format(what=what)
 
 
-# Lanes.
+class _Builder:
+    def __init__(self, universe: Universe) -> None:
+        self._universe, self._model = universe, universe.model
+        self._lanes = Lanes()
+        self._in_flight = _InFlight(universe)
+        self._kinds = {root(kind): kind.gvk.kind for kind in universe.world.kinds}
+        self._written: dict[str, list[tuple[int, JsonObject]]] = {}
+        """What was written of each object, and in which step."""
+
+    def story(self, trace: Trace, name: str) -> Story:
+        state = self._model.initial[0]
+        states, steps = [state], []
+        for number, step in enumerate(trace.steps, 1):
+            taken = self._taken(number, step, state)
+            steps.append(self._step(number, taken))
+            state = taken.after
+            states.append(state)
+        claim = next((each for each in self._universe.world.claims if each.name == trace.claim), None)
+        because = blame(self._universe, trace, states)
+        lanes, initial = self._lanes.all(), tuple(self._initial(padded(self._model, states[0])))
+        return Story(name, trace.claim, _says(claim), lanes, initial, tuple(steps), trace.loop, because)
+
+    def _initial(self, state: State) -> Iterator[Change]:
+        for slot, number in zip(self._model.slots, state, strict=True):
+            value = plain(slot.domain.values[number])
+            yield Change(self._part(slot, value), None, value)
+
+    def _taken(self, number: int, step: TraceStep, state: State) -> Taken:
+        """The outcome that the trace chose."""
+        for action in self._model.actions:
+            given = {name: plain(value) for name, value in action.arguments}
+            if action.name == step.action and given == step.arguments:
+                break
+        else:
+            raise SpecError(
+                f"step {number}, {step.label}, is no action of {self._universe.world!r}: is it another world's?"
+            )
+        for taken in outcomes(self._universe, action, state):
+            if taken.chosen == step.chosen:
+                return taken
+        raise SpecError(f"step {number}, {step.label}, cannot be taken there in {self._universe.world!r}")
+
+    def _step(self, number: int, taken: Taken) -> Step:
+        action, arguments, events = taken.action.name, taken.arguments, taken.events
+        changed = list(changed_slots(self._model, taken.before, taken.after))
+        sent_in = self._in_flight.arriving(taken)
+        self._in_flight.note(number, taken, changed)
+        actor = self._lanes.actor(action, arguments, events)
+        messages = tuple(self._lanes.messages(actor, events, sent_in))
+        self._lanes.after(action, arguments, events)
+        changes = [self._change(*each) for each in changed]
+        told = title(action, arguments, events, work=_work(changed), age=self._age)
+        self._keep(number, changes)
+        phase, host = _phase(taken, changed)
+        return Step(
+            lane=actor.id,
+            action=action,
+            title=told,
+            arguments=arguments,
+            chosen=taken.chosen,
+            fault="" if action in ORDINARY else action,
+            phase=phase,
+            host=host,
+            effects=tuple(_effect(each) for each in events if isinstance(each, Performed)),
+            exchanges=tuple(_exchange(each) for each in events if isinstance(each, Requested)),
+            operations=tuple(each for each in events if isinstance(each, Operated)),
+            closed=tuple(each for each in events if isinstance(each, Closed)),
+            endings=tuple(each.ending for each in events if isinstance(each, Named)),
+            messages=messages,
+            changes=tuple(sorted(changes, key=lambda change: _RANK.get(change.part.variable, 2))),
+        )
+
+    def _part(self, slot: Slot, value: Any) -> Part:
+        key = str(slot.key) if slot.keyed else ""
+        if slot.variable != "object":
+            return Part(slot.variable, key, key)
+        group, resource, name = key.split("/", 2)
+        kind = value.get("kind") if isinstance(value, dict) else self._kinds.get(root_of(key))
+        return Part("object", key, f"{kind or f'{resource}.{group}'} {name}")
+
+    def _change(self, slot: Slot, before: Any, after: Any) -> Change:
+        one, other = plain(before), plain(after)
+        return Change(self._part(slot, other or one), one, other)
+
+    def _keep(self, number: int, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.part.variable == "object" and isinstance(change.after, dict):
+                self._written.setdefault(_name(change.after), []).append((number, _content(change.after)))
+
+    def _age(self, value: Any) -> str:
+        """``as of step 3: `` for an object that was written again since; nothing for what is as it is now."""
+        if not isinstance(value, Resource):
+            return ""
+        shown = value.to_dict()
+        written = self._written.get(_name(shown), [])
+        if not written or written[-1][1] == _content(shown):
+            return ""
+        then = [number for number, each in written if each == _content(shown)]
+        return f"as of step {then[-1]}: " if then else "as of the beginning: "
 
 
-def _lanes(told: Iterable[Account]) -> tuple[Lane, ...]:
-    """Everybody who acts or is spoken to: users, the server, caches and workers, what is outside, then machinery."""
-    seen = {SERVER: None}
-    for account in told:
-        seen[_folded(account.actor)] = None
-        for message in account.messages:
-            if not _is_inside(message):
-                seen.update(dict.fromkeys((_folded(message.source), _folded(message.target))))
-        if account.action in CRASHES:
-            seen[account.arguments["host"]] = None
-    return tuple(sorted((_lane(name) for name in seen), key=lambda lane: (_ORDER[lane.kind], lane.host, lane.id)))
+class _InFlight:
+    """In which step each event and request that is on its way was sent: one FIFO for each watch."""
 
-
-_ORDER: dict[str, int] = {"user": 0, "server": 1, "cache": 2, "worker": 3, "outside": 4, "system": 5}
-
-
-def _folded(actor: str) -> str:
-    """The lane of an actor: a host's timers and queue are the host's own business."""
-    return actor.removeprefix("timers ").removeprefix("queue ")
-
-
-def _is_inside(message: Told) -> bool:
-    """Whether a message never leaves a host's memory on its way from cache to queue."""
-    return message.target.startswith("queue ")
-
-
-def _lane(name: str) -> Lane:
-    first, _, rest = name.partition(" ")
-    kind: LaneKind = "system"
-    host = ""
-    if name in {"user", "rival"}:
-        kind = "user"
-    elif name == SERVER:
-        return Lane(name, "server", "API server")
-    elif first == "cache":
-        return Lane(name, "cache", f"cache of {rest}", rest)
-    elif rest.startswith("worker "):
-        kind, host = "worker", first
-    elif first == "external":
-        return Lane(name, "outside", rest)
-    elif " " not in name:
-        host = name
-    return Lane(name, kind, name, host)
-
-
-# Steps.
-
-
-class _Sending:
-    """In which step each event that is on its way was sent: one FIFO for each watch."""
-
-    def __init__(self) -> None:
-        self._sent: dict[str, deque[int]] = {}
+    def __init__(self, universe: Universe) -> None:
+        self._watches = {
+            informer.slots.watch.ref: (host.name, kind.gvk.kind)
+            for host in universe.hosts
+            for kind, informer in host.informers.items()
+        }
+        self._sent: dict[tuple[str, str], deque[int]] = {}
         self._late: dict[str, list[int]] = {}
 
-    def of(self, account: Account) -> int | None:
-        """The step in which what this step delivers was sent: an event, or a request that comes late."""
-        late = self._late.get(account.arguments.get("host", ""))
-        if account.action == "late request" and late:
-            return late.pop((account.arguments.get("chosen") or [0])[0])
-        watch = f"{account.arguments.get('host')}/{account.arguments.get('kind')}"
-        waiting = self._sent.get(watch)
-        return waiting.popleft() if account.action == "deliver" and waiting else None
+    def arriving(self, taken: Taken) -> int | None:
+        """The step in which what arrives now was sent: an event, or a request that comes late."""
+        host = taken.arguments.get("host", "")
+        if taken.action.name == "late request" and (late := self._late.get(host)):
+            return late.pop((taken.chosen or (0,))[0])
+        waiting = self._sent.get((host, taken.arguments.get("kind", "")))
+        return waiting.popleft() if taken.action.name == "deliver" and waiting else None
 
-    def note(self, number: int, account: Account) -> None:
-        """Keep in mind what this step put on its way, and what will never arrive."""
-        is_late = "late" in (account.arguments.get("chosen") or ())  # a request of what was timed out
-        if account.action in {"crash while sending", "repeated later", "delayed"} or is_late:
-            self._late.setdefault(account.arguments["host"], []).append(number)
-        for change in account.changes:
-            found = _WATCH.fullmatch(change.slot)
-            if found is None or account.action == "deliver":
-                continue
-            if isinstance(change.after, int) and isinstance(change.before, int):
-                new = change.after - change.before
-                self._sent.setdefault(found["watch"], deque()).extend([number] * new)
-            else:
-                self._sent.pop(found["watch"], None)
-
-
-def _step(number: int, account: Account, known: set[str], sending: _Sending) -> Step:
-    sent_in = sending.of(account)
-    sending.note(number, account)
-    chosen = account.arguments.get("chosen", [])
-    phase, host = _phase(account)
-    lane = _folded(account.actor)
-    return Step(
-        lane=lane if lane in known else SERVER,
-        action=account.action,
-        title=_title(account),
-        arguments={name: value for name, value in account.arguments.items() if name != "chosen"},
-        chosen=tuple(chosen),
-        fault="" if account.action in ORDINARY else account.action,
-        phase=phase,
-        host=host,
-        request=account.request,
-        response=account.response,
-        messages=tuple(_messages(account, sent_in, known)),
-        changes=tuple(_changes(account)),
-    )
+    def note(self, number: int, taken: Taken, changed: Sequence[tuple[Slot, Any, Any]]) -> None:
+        """Keep what this step put on its way, and forget what will never arrive."""
+        action = taken.action.name
+        is_late = "late" in taken.chosen  # a request of what was timed out
+        if action in {"crash while sending", "repeated later", "delayed"} or is_late:
+            self._late.setdefault(taken.arguments["host"], []).append(number)
+        for slot, before, after in changed if action != "deliver" else ():
+            watch = self._watches.get(slot.index)
+            if watch is not None and isinstance(before, int) and isinstance(after, int):
+                self._sent.setdefault(watch, deque()).extend([number] * (after - before))
+            elif watch is not None:
+                self._sent.pop(watch, None)
 
 
 _RANK = {"object": 0, "external": 1}
+"""Objects first, then outside systems, then what hosts know of them."""
 
 
-def _changes(account: Account) -> Iterator[Change]:
-    """Objects first, then outside systems, then what hosts know of them."""
-    for change in sorted(account.changes, key=lambda change: _RANK.get(change.slot.partition("[")[0], 2)):
-        yield Change(slot_title(change.slot, change.after or change.before), change.before, change.after)
+def _work(changed: Sequence[tuple[Slot, Any, Any]]) -> str:
+    """The background work that a step belongs to."""
+    found = [each.work for _, *values in changed for each in values if isinstance(each, Pending) and each.work]
+    return str(plain(found[0])) if found else ""
 
 
-def _phase(account: Account) -> tuple[Phase, str]:
-    host = str(account.arguments.get("host", ""))
-    if account.action in CRASHES:
+def _phase(taken: Taken, changed: Sequence[tuple[Slot, Any, Any]]) -> tuple[Phase, str]:
+    action, host = taken.action.name, str(taken.arguments.get("host", ""))
+    if action in CRASHES:
         return "crash", host
-    if any(isinstance(note, Ended) for note in account.notes):
+    if any(isinstance(event, Ended) for event in taken.events):
         return "end", ""
-    if account.action == "start":
+    if action == "start":
         return "begin", ""
-    synced = any(change.slot == f"unsynced['{host}']" and not change.after for change in account.changes)
-    return ("restart", host) if account.action == "list" and synced else ("", "")
+    synced = any(slot.variable == "unsynced" and slot.key == host and not after for slot, _, after in changed)
+    return ("restart", host) if action == "list" and synced else ("", "")
 
 
-def _title(account: Account) -> str:
-    match account.action:
-        case "list":
-            return f"list {account.arguments['kind']}"
-        case "crash":
-            return f"{account.arguments['host']} crashes and starts again"
-        case "crash while sending":
-            return f"{account.arguments['host']} crashes while it sends, and starts again"
-        case "stop":
-            return f"{account.arguments['host']} is told to stop, and begins nothing new"
-        case "stopped":
-            return f"{account.arguments['host']} ends in good order and starts again"
-        case "leadership lost":
-            return f"{account.arguments['host']} notices that it no longer leads, and stands by"
-        case "new leader":
-            return f"{account.arguments['host']} becomes leader"
-        case "timer":
-            return f"the timer of {account.arguments['key']} fires"
-    return account.summary
+def _effect(event: Performed) -> Effect:
+    answer, error = event.answer.value, event.answer.error
+    asked = type(event.effect).__name__, described(event.effect)
+    return Effect(*asked, as_json(answer)) if error is None else Effect(*asked, error=type(error).__name__)
 
 
-def _messages(account: Account, sent_in: int | None, known: set[str]) -> Iterator[Message]:
-    for told in account.messages:
-        if not _is_inside(told):
-            kind = _kind(account.action, told)
-            source, target = _folded(told.source), _folded(told.target)
-            assert {source, target} <= known, "every end of a message has its lane"
-            is_late = kind == "event" or target == SERVER
-            label = _PATH.sub("", told.label)
-            yield Message(source, target, label, kind, told.lost, sent_in if is_late else None)
+def _exchange(event: Requested) -> Exchange:
+    response = None if event.response is None else response_json(event.response)
+    return Exchange(event.sender, request_json(event.request), response)
 
 
-def _kind(action: str, told: Told) -> MessageKind:
-    if action == "deliver":
-        return "event"
-    if told.source.startswith("cache ") and told.target != SERVER:
-        return "answer"
-    if "external " in (told.source[:9], told.target[:9]):
-        return "call"
-    return "answer" if told.source == SERVER else "request"
+def _name(shown: JsonObject) -> str:
+    metadata = shown["metadata"]
+    return f"{shown.get('kind')} {metadata.get('namespace')}/{metadata.get('name')}"
 
 
-def slot_title(slot: str, value: Any) -> str:
-    """A slot's name for people: ``object ConfigMap default/a``, ``watch host1/ConfigMap``."""
-    found = _SLOT.fullmatch(slot)
-    if found is None:
-        return slot
-    variable, key = found["variable"], found["key"]
-    if variable != "object":
-        return f"{variable} {key}"
-    kind = value.get("kind") if isinstance(value, dict) else None
-    group, _, rest = key.partition("/")
-    resource, _, name = rest.partition("/")
-    return f"object {kind or f'{resource}.{group}'} {name}"
+def _content(shown: JsonObject) -> JsonObject:
+    """An object without what only versions tell."""
+    metadata = {name: value for name, value in shown["metadata"].items() if name not in _VERSIONS and value}
+    rest = {name: value for name, value in shown.items() if name not in {"kind", "apiVersion"} and value}
+    return {**rest, "metadata": metadata}
+
+
+_VERSIONS = frozenset({"resourceVersion", "managedFields", "generation"})

@@ -69,11 +69,11 @@ class _Layout:
         margin = f"{mark} {'':>{self._number}}  {'':<{self._who}}  "
         yield from (margin + self._paint(more, *style) for more in rest)
         for change in step.changes:
-            if self._full or is_object(change.slot):
+            if self._full or change.part.is_shown:
                 yield from (margin + each for each in self._change(change))
 
     def _change(self, change: Change) -> Iterator[str]:
-        name = title_of(change.slot)
+        name = change.part.title
         if change.before is None or change.after is None:
             sign, style = ("+", "green") if change.before is None else ("-", "red")
             yield self._paint(_cut(f"{sign} {name}", self._what), style)
@@ -105,17 +105,6 @@ def because(story: Story, paint: Paint = plain, width: int = 100) -> Iterator[st
         yield ""
         yield paint(where, "bold")
         yield from (_cut(f"  {line}", width) for line in why)
-
-
-def is_object(slot: str) -> bool:
-    """Whether a slot holds an object of the API server or of an outside system, rather than a cache or a queue."""
-    return slot.partition(" ")[0] in {"object", "external"}
-
-
-def title_of(slot: str) -> str:
-    """A slot's name without the word that says what kind of slot it is, for objects."""
-    kind, _, name = slot.partition(" ")
-    return name if kind == "object" else slot
 
 
 def _cut(text: str, width: int) -> str:

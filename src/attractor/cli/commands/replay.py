@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import argparse
 
     from attractor.check.report.counterexample import Counterexample
-    from attractor.check.report.replay import Account
+    from attractor.check.report.story import Step
 
 _EXAMPLES = """\
 examples:
@@ -113,8 +113,8 @@ def _run_for_real(found: Counterexample, paint: Paint) -> int:
     width = len(str(len(found.trace)))
     logging.getLogger("attractor").addHandler(logging.NullHandler())
 
-    def show(number: int, _: Account) -> None:
-        print(f"  {paint(f'{number:>{width}}', 'dim')}  {found.story.steps[number - 1].title}")
+    def show(number: int, step: Step) -> None:
+        print(f"  {paint(f'{number:>{width}}', 'dim')}  {step.title}")
 
     try:
         done = asyncio.run(replay(world_of(found), found.trace, on_step=show))

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from attractor.check.errors import Grown, SpecError
-from attractor.check.report.messages import as_json, request_json, summary
+from attractor.check.errors import SpecError
+from attractor.check.events import Delivered, Ended, Performed, Requested, Started
+from attractor.check.growth import fitted
+from attractor.check.report.messages import as_json, request_json, title
 from attractor.check.world.simulation import in_flight_faults
-from attractor.check.world.simulation.events import Delivered, Ended, Performed, Requested, Started
 from attractor.check.world.simulation.worker import LOCAL
 from attractor.objects.gvk import GroupResource
 from attractor.runtime.effects import described
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     from attractor.check.engine.model import State
     from attractor.check.world.api.world import World
+    from attractor.check.world.simulation.walk import Taken
     from attractor.testing.recording.recording import Happening, Part, Question, Recording
-    from attractor.testing.recording.world_steps import Taken
 
 SILENT = (
     *(
@@ -114,11 +115,7 @@ def follow(world: World, recording: Recording, *, is_alone: bool = False) -> Fol
             f"{recording.processes} processes were recorded, and {world!r} has {len(world.hosts)}; name as many, as in "
             f"World(..., hosts={tuple(f'host{number + 1}' for number in range(recording.processes))})"
         )
-    while True:
-        try:
-            return _Follower(world, recording, is_alone=is_alone).follow()
-        except Grown as grown:
-            world.grow(grown)
+    return fitted(world, lambda: _Follower(world, recording, is_alone=is_alone).follow())
 
 
 class _Follower:
@@ -201,10 +198,10 @@ class _Follower:
 
     @staticmethod
     def _is_own_business(taken: Taken) -> bool:
-        """Return whether a step is nothing but what recordings leave out: a memory, the time, a start of work."""
-        if any(isinstance(note, Started) for note in taken.notes):
+        """Whether a step is nothing but what recordings leave out: a memory, the time, a start of work."""
+        if any(isinstance(note, Started) for note in taken.events):
             return False
-        done = next((note for note in taken.notes if isinstance(note, Performed)), None)
+        done = next((note for note in taken.events if isinstance(note, Performed)), None)
         return done is not None and isinstance(done.effect, LOCAL)
 
     # What is seen.
@@ -240,7 +237,7 @@ class _Follower:
         at = {"host": self._host(happening), "controller": happening.data["controller"]}
         for place in places:
             for taken in self._stepper.take(place.state, "background", **at):
-                if any(isinstance(each, Started) and str(each.key) == happening.data["key"] for each in taken.notes):
+                if any(isinstance(each, Started) and str(each.key) == happening.data["key"] for each in taken.events):
                     yield place._replace(state=taken.after)
 
     def _answered(self, places: set[Place], happening: Happening) -> Iterator[Place]:
@@ -275,7 +272,7 @@ class _Follower:
         """Return whether a step belongs to who asked: a reconcile or background work, by its key."""
         if not asked.work:
             return taken.arguments.get("key") == asked.key
-        about = next((note.key for note in taken.notes if isinstance(note, Performed | Ended)), None)
+        about = next((note.key for note in taken.events if isinstance(note, Performed | Ended)), None)
         return "place" in taken.arguments and (about is None or str(about) == asked.key)
 
     def _host(self, about: Happening | Question) -> str:
@@ -303,7 +300,7 @@ class _Follower:
         at = {"host": self._host(happening), "kind": kind}
         for place in places:
             for taken in (each for name in LISTS for each in self._stepper.take(place.state, name, **at)):
-                (answer,) = (note.response for note in taken.notes if isinstance(note, Requested))
+                (answer,) = (note.response for note in taken.events if isinstance(note, Requested))
                 if answer is not None and alike(_named(items), _named(_items(answer.body))):
                     yield place._replace(state=taken.after)
 
@@ -315,7 +312,7 @@ class _Follower:
             return
         for place in places:
             for taken in self._stepper.take(place.state, "deliver", host=self._host(happening), kind=kind):
-                (note,) = (note for note in taken.notes if isinstance(note, Delivered))
+                (note,) = (note for note in taken.events if isinstance(note, Delivered))
                 told = note.told.__plain__()
                 if told["type"] == data["type"] and alike(data["object"], told["object"]):
                     yield place._replace(state=taken.after)
@@ -348,8 +345,8 @@ class _Follower:
                         yield Place(taken.after, place.performed | {(asked.number, part)})
 
     def _is_answer(self, asked: Question, part: Part, taken: Taken) -> bool:
-        done = next((note for note in taken.notes if isinstance(note, Performed)), None)
-        if done is None or any(isinstance(note, Started) for note in taken.notes):
+        done = next((note for note in taken.events if isinstance(note, Performed)), None)
+        if done is None or any(isinstance(note, Started) for note in taken.events):
             return False
         if part.effect == "Call":
             if type(done.effect).__name__ != "Call" or not described(done.effect).startswith(f"{part.text}("):
@@ -377,8 +374,8 @@ class _Follower:
 
     @staticmethod
     def _are_requests(asked: Question, taken: Taken) -> bool:
-        """Return whether the requests were the same; reads that the cache needed are the runtime's own business."""
-        sent = [request_json(note.request) for note in taken.notes if isinstance(note, Requested)]
+        """Whether the requests were the same; reads that the cache needed are the runtime's own business."""
+        sent = [request_json(note.request) for note in taken.events if isinstance(note, Requested)]
         names = ("method", "path", "contentType", "body")
 
         def writes(requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -404,7 +401,7 @@ class _Follower:
         found: dict[str, None] = {}
         for place in places:
             for taken in self._stepper.take(place.state, wanted, host=self._host(happening)):
-                found[f"{taken.arguments.get('kind', '')} {summary(wanted, taken.arguments, taken.notes)}".strip()] = (
+                found[f"{taken.arguments.get('kind', '')} {title(wanted, taken.arguments, taken.events)}".strip()] = (
                     None
                 )
         return tuple(sorted(found))[:10]

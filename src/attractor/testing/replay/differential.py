@@ -1,4 +1,4 @@
-"""Differential test of checker and runtime: random runs of a world, carried out by the runtime, step by step.
+"""Differential tests: random runs of a world, carried out by the runtime and compared step by step.
 
     for seed in range(100):
         assert asyncio.run(agree(world, seed=seed)).is_confirmed
@@ -10,18 +10,20 @@ A difference is a bug of Attractor; the seed shows it again.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attractor.check.engine.execution import apply, padded
-from attractor.check.engine.execution import steps as outcomes_of
-from attractor.check.errors import Grown
-from attractor.check.trace import Trace, TraceStep, plain
+from attractor.check.engine.execution import padded
+from attractor.check.growth import fitted
+from attractor.check.trace import Trace, plain
+from attractor.check.world.simulation.walk import outcomes
 from attractor.testing.replay.replay import Replayed, rehearse
 
 if TYPE_CHECKING:
-    from attractor.check.engine.execution import Outcome
-    from attractor.check.engine.model import Instance, Model, State
+    from attractor.check.engine.model import State
+    from attractor.check.trace import TraceStep
     from attractor.check.world.api.world import World
+    from attractor.check.world.simulation.model import Universe
+    from attractor.check.world.simulation.walk import Taken
 
 STEPS = 60
 
@@ -33,52 +35,31 @@ async def agree(world: World, *, seed: int, steps: int = STEPS) -> Replayed:
 
 def random_run(world: World, *, seed: int, steps: int = STEPS) -> Trace:
     """A run that takes, at each state, any action that can be taken, rare ones as often as frequent ones."""
-    while True:
-        try:
-            return _run(world, random.Random(seed), steps)  # noqa: S311 - a choice of runs, not a secret
-        except Grown as grown:
-            world.grow(grown)
+    return fitted(world, lambda: _run(world, random.Random(seed), steps))  # noqa: S311 - a choice of runs, not a secret
 
 
 def _run(world: World, chance: random.Random, steps: int) -> Trace:
-    model = world.compile()
+    universe = world.compose()
+    model = universe.model
     state = model.initial[0]
-    taken: list[TraceStep] = []
+    run: list[TraceStep] = []
     for _ in range(steps):
-        chosen = _chosen(model, padded(model, state), chance)
-        if chosen is None:
+        taken = _chosen(universe, state, chance)
+        if taken is None:
             break
-        action, outcome = chosen
-        before = padded(model, state)
-        assert isinstance(outcome.leaf, tuple)
-        state = apply(model, outcome.leaf, action.binding, before)
-        taken.append(_step(model, action, outcome, before, state))
+        state = taken.after
+        run.append(taken.step(universe))
     initial = padded(model, model.initial[0])
     values = {slot.name: plain(slot.domain.values[at]) for slot, at in zip(model.slots, initial, strict=True)}
-    return Trace(repr(world), "", values, tuple(taken))
+    return Trace(repr(world), "", values, tuple(run))
 
 
-def _chosen(model: Model, state: State, chance: random.Random) -> tuple[Instance, Outcome] | None:
-    names = sorted({action.name for action in model.actions})
+def _chosen(universe: Universe, state: State, chance: random.Random) -> Taken | None:
+    names = sorted({action.name for action in universe.model.actions})
     chance.shuffle(names)
     for name in names:
-        found = [
-            (action, outcome)
-            for action in model.actions
-            if action.name == name
-            for outcome in outcomes_of(model, action, padded(model, state))
-            if isinstance(outcome.leaf, tuple)
-        ]
+        actions = (action for action in universe.model.actions if action.name == name)
+        found = [taken for action in actions for taken in outcomes(universe, action, state)]
         if found:
             return chance.choice(found)
     return None
-
-
-def _step(model: Model, action: Instance, outcome: Outcome, before: State, after: State) -> TraceStep:
-    changed: dict[str, Any] = {
-        slot.name: plain(slot.domain.values[new])
-        for slot, old, new in zip(model.slots, padded(model, before), padded(model, after), strict=True)
-        if old != new
-    }
-    given = {name: plain(value) for name, value in action.arguments}
-    return TraceStep(action.name, given, tuple(plain(each) for each in outcome.chosen), changed)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
-    from attractor.check.report.replay import Account
-    from attractor.check.trace import Trace
+    from attractor.check.report.story import Step, Story
     from attractor.check.world.api.state import WorldState
     from attractor.testing.directed import DirectedRuntime
     from attractor.testing.replay.state import Judge
@@ -23,16 +22,15 @@ class Follower(Protocol):
     runtime: DirectedRuntime
     player: Player
 
-    def follow(self, account: Account, state: Mapping[str, Any]) -> Awaitable[str]:
-        """Return the difference after a step, or nothing."""
+    def follow(self, step: Step, state: Mapping[tuple[str, str], Any]) -> Awaitable[str]:
+        """What differs after a step, or nothing."""
         ...
 
 
 async def ends_as_claimed(
     judge: Judge,
-    trace: Trace,
-    told: Sequence[Account],
-    states: Sequence[Mapping[str, Any]],
+    story: Story,
+    states: Sequence[Mapping[tuple[str, str], Any]],
     follower: Follower,
     before: WorldState,
 ) -> tuple[bool, str]:
@@ -41,13 +39,13 @@ async def ends_as_claimed(
         is_broken = not await judge.holds()
         return is_broken, f"`{judge.name}` {'is broken' if is_broken else 'holds'} after the last step"
     if judge.word == "always_step":
-        is_broken = not await judge.step_holds(before, told[-1].action, told[-1].arguments)
+        is_broken = not await judge.step_holds(before, story.steps[-1].action, story.steps[-1].arguments)
         return is_broken, f"`{judge.name}` {'is broken' if is_broken else 'holds'} in the last step"
-    if judge.word not in LASTING or trace.loop is None:
+    if judge.word not in LASTING or story.loop is None:
         return False, f"a trace of `{judge.word}` shows no violation that could be looked for"
-    if trace.loop == len(trace):
+    if story.loop == len(story):
         return await _rests(judge, follower)
-    return await _goes_round(judge, trace.loop, told, states, follower)
+    return await _goes_round(judge, story.loop, story.steps, states, follower)
 
 
 async def _rests(judge: Judge, follower: Follower) -> tuple[bool, str]:
@@ -84,20 +82,24 @@ async def unfinished(runtime: DirectedRuntime, acting: Sequence[str]) -> str:
 
 
 async def _goes_round(
-    judge: Judge, loop: int, told: Sequence[Account], states: Sequence[Mapping[str, Any]], follower: Follower
+    judge: Judge,
+    loop: int,
+    steps: Sequence[Step],
+    states: Sequence[Mapping[tuple[str, str], Any]],
+    follower: Follower,
 ) -> tuple[bool, str]:
     """Take the steps of the loop once more: they must come out the same, with the claim broken on the way."""
     broken = False
     store = follower.runtime.cluster.store
     before = store.revision
-    for number in range(loop, len(told)):
-        problem = await follower.follow(told[number], states[number + 1])
+    for number in range(loop, len(steps)):
+        problem = await follower.follow(steps[number], states[number + 1])
         if problem:
-            return False, f"the loop does not repeat: at its step {number + 1}, {told[number].summary}: {problem}"
+            return False, f"the loop does not repeat: at its step {number + 1}, {steps[number].title}: {problem}"
         broken = broken or not await judge.holds()
     if judge.word == "settles":
         changes = store.revision - before
-        return changes > 0, f"the loop of {len(told) - loop} steps repeats and writes {changes} times each time round"
+        return changes > 0, f"the loop of {len(steps) - loop} steps repeats and writes {changes} times each time round"
     if not broken:
         return False, f"the loop repeats, but `{judge.name}` holds all the way round"
-    return True, f"the loop of {len(told) - loop} steps repeats, and `{judge.name}` is not kept in it"
+    return True, f"the loop of {len(steps) - loop} steps repeats, and `{judge.name}` is not kept in it"

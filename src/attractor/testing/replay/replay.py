@@ -8,6 +8,8 @@ not of the controller.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +17,10 @@ import orjson
 
 from attractor.check.errors import SpecError
 from attractor.check.report.messages import request_json, response_json
-from attractor.check.report.replay import accounts
+from attractor.check.report.story_builder import story_of
 from attractor.check.world.api.state import root, store_key
-from attractor.check.world.simulation.events import Performed as Told
-from attractor.check.world.simulation.events import Requested
 from attractor.check.world.simulation.generated_names import NameBounds
+from attractor.check.world.simulation.informer import watch_key
 from attractor.check.world.simulation.worker import LOCAL
 from attractor.runtime import effects
 from attractor.testing.directed import Departed, DirectedRuntime
@@ -30,15 +31,16 @@ from attractor.testing.replay.state import Judge, claim_of
 from attractor.testing.replay.turns import Player, turn_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from attractor.check.report.replay import Account
+    from attractor.check.report.story import Step, Story
     from attractor.check.trace import Trace
     from attractor.check.world.api.world import World
     from attractor.testing.directed import Performed
     from attractor.testing.recording.recorder import Recorder
 
-OBJECT, WATCH = "object['", "watch['"
+State = Mapping[tuple[str, str], Any]
+"""A state of a run: what is there, by variable and key."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Replayed:
         return f"refuted at step {self.steps}: {self.reason}"
 
 
-async def replay(world: World, trace: Trace, *, on_step: Callable[[int, Account], None] | None = None) -> Replayed:
+async def replay(world: World, trace: Trace, *, on_step: Callable[[int, Step], None] | None = None) -> Replayed:
     """Carry a trace of a world out on the runtime; on an event loop of its own, whose clock it takes over.
 
     Raises ``SpecError`` when the trace is not this world's, ``CannotReplay`` when it has steps that only worlds know.
@@ -65,40 +67,42 @@ async def replay(world: World, trace: Trace, *, on_step: Callable[[int, Account]
         claim = claim_of(world, trace.claim)
     except LookupError as unknown:
         raise SpecError(str(unknown)) from None
-    told, states = accounts(world, trace), list(trace.states())
+    story = story_of(world, trace)
+    states = claimed_states(story, trace)
     externals = played(world)
     async with directed(world, externals, states[0]) as runtime:
         follower = await _Follower.begun(world, runtime, externals)
         judge = Judge(claim, world, runtime, externals, follower.player.users)
         before = await judge.look()
-        for number, account in enumerate(told, 1):
+        for number, step in enumerate(story.steps, 1):
             before = await judge.look()
             if on_step is not None:
-                on_step(number, account)
-            problem = await follower.follow(account, states[number])
+                on_step(number, step)
+            problem = await follower.follow(step, states[number])
             if problem:
-                return Replayed(False, number, f"{account.summary}: {problem}")
-        broken, reason = await ends_as_claimed(judge, trace, told, states, follower, before)
-        return Replayed(broken, len(told), reason)
+                return Replayed(False, number, f"{step.title}: {problem}")
+        broken, reason = await ends_as_claimed(judge, story, states, follower, before)
+        return Replayed(broken, len(story), reason)
 
 
 async def rehearse(world: World, trace: Trace) -> Replayed:
     """Carry any run of a world out on the runtime, whatever it shows; confirmed when every step comes out the same."""
-    told, states = accounts(world, trace), list(trace.states())
+    story = story_of(world, trace)
+    states = claimed_states(story, trace)
     externals = played(world)
     async with directed(world, externals, states[0]) as runtime:
         follower = await _Follower.begun(world, runtime, externals)
-        for number, account in enumerate(told, 1):
-            problem = await follower.follow(account, states[number])
+        for number, step in enumerate(story.steps, 1):
+            problem = await follower.follow(step, states[number])
             if problem:
-                return Replayed(False, number, f"{account.summary}: {problem}")
-    return Replayed(True, len(told), "every step comes out the same")
+                return Replayed(False, number, f"{step.title}: {problem}")
+    return Replayed(True, len(story), "every step comes out the same")
 
 
 def directed(
     world: World,
     externals: Mapping[Any, PlayedExternal],
-    initial: Mapping[str, Any] | None = None,
+    initial: State | None = None,
     recorder: Callable[[str], Recorder] | None = None,
 ) -> DirectedRuntime:
     """A runtime in which a world's controllers meet its objects, with the uids of an initial state if one is given."""
@@ -129,11 +133,20 @@ def _uids(world: World, stored: Mapping[str, Any]) -> list[str]:
     return [stored[key]["metadata"]["uid"] for key in (*named, *beside) if isinstance(stored[key], dict)]
 
 
-def stored_objects(state: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The objects of a state of a trace that exist, by store key."""
-    for slot, value in state.items():
-        if slot.startswith(OBJECT) and value is not None:
-            yield slot.removeprefix(OBJECT).removesuffix("']"), value
+def claimed_states(story: Story, trace: Trace) -> list[State]:
+    """The states that a trace claims, which the runtime's must be; not those that running it again has shown."""
+    parts = [change.part for change in story.initial]
+    return [
+        {(part.variable, part.key): state[part.slot] for part in parts if part.slot in state}
+        for state in trace.states()
+    ]
+
+
+def stored_objects(state: State) -> Iterator[tuple[str, Any]]:
+    """The objects of a state that exist, by store key."""
+    for (variable, key), value in state.items():
+        if variable == "object" and value is not None:
+            yield key, value
 
 
 class _Follower:
@@ -151,32 +164,29 @@ class _Follower:
         await made.player.begin()
         return made
 
-    async def follow(self, account: Account, state: Mapping[str, Any]) -> str:
-        """Take the step; answers what differs from the account and from the state after it, or nothing."""
+    async def follow(self, step: Step, state: State) -> str:
+        """Take the step; answers what differs from its record and from the state after it, or nothing."""
         for host in self.runtime.hosts.values():
             host.answers.clear()
         try:
-            performed = await self.player.take(turn_of(account))
+            performed = await self.player.take(turn_of(step))
         except Departed as departed:
             return str(departed)
         return (
-            self._requests(account, performed)
-            or self._answers(account)
-            or await self._objects(state)
-            or self._watches(state)
+            self._requests(step, performed) or self._answers(step) or await self._objects(state) or self._watches(state)
         )
 
-    def _requests(self, account: Account, performed: Sequence[Performed]) -> str:
-        senders = (account.arguments.get("host"), "network")
-        wanted = [note for note in account.notes if isinstance(note, Requested) and note.sender in senders]
-        if account.action in {"list", "stale list"}:
+    def _requests(self, step: Step, performed: Sequence[Performed]) -> str:
+        senders = (step.arguments.get("host"), "network")
+        wanted = [each for each in step.exchanges if each.sender in senders]
+        if step.action in {"list", "stale list"}:
             return ""
-        for note, done in zip(wanted, performed, strict=False):
-            problem = difference(request_json(note.request), request_json(done.request))
+        for exchange, done in zip(wanted, performed, strict=False):
+            problem = difference(exchange.request, request_json(done.request))
             if problem:
                 return f"the request differs: {problem}"
-            answers = [None if each is None else response_json(each) for each in (note.response, done.response)]
-            problem = difference(*answers)
+            got = None if done.response is None else response_json(done.response)
+            problem = difference(exchange.response, got)
             if problem:
                 return f"the answer differs: {problem}"
         if len(wanted) != len(performed):
@@ -184,28 +194,27 @@ class _Follower:
             return f"expected {len(wanted)} requests, got {len(performed)}: {sent}"
         return ""
 
-    def _answers(self, account: Account) -> str:
-        """Return whether the reconcile was told the same; an error is compared by its type."""
-        if account.effect is None or account.action == "crash while sending":
+    def _answers(self, step: Step) -> str:
+        """Compare what the reconcile was told; an error is compared by its type."""
+        if not step.effects or step.action == "crash while sending":
             return ""
-        asked = [note for note in account.notes if isinstance(note, Told)]
-        if account.action in {"timeout", "cancel"} and len(asked) > 1:
+        expected = step.effects[0]
+        if step.action in {"timeout", "cancel"} and len(step.effects) > 1:
             return ""  # of what was asked for together some may be answered, in whatever order, and it hears of none
-        at = self.runtime.hosts.get(account.arguments["host"])
+        at = self.runtime.hosts.get(step.arguments["host"])
         if at is None:
             return ""  # it has ended itself, and nobody was told
         answers = at.answers
         if not answers:
-            return f"expected the reconcile to ask `{account.effect['text']}`, and it asked nothing"
+            return f"expected the reconcile to ask `{expected.text}`, and it asked nothing"
         got = answers[0]
         error = None if got.error is None else type(got.error).__name__
-        expected = account.effect["error"] and str(account.effect["error"]).partition(":")[0]
-        if expected != error:
-            return f"the reconcile was to be told {expected or 'a value'}, and was told {error or 'a value'}"
-        problem = difference(account.effect["answer"], None if error else got.value)
+        if expected.error != error:
+            return f"the reconcile was to be told {expected.error or 'a value'}, and was told {error or 'a value'}"
+        problem = difference(expected.answer, None if error else got.value)
         return f"the reconcile is told something else: {problem}" if problem else ""
 
-    async def _objects(self, state: Mapping[str, Any]) -> str:
+    async def _objects(self, state: State) -> str:
         snapshot = await self.runtime.cluster.store.snapshot()
         wanted = dict(stored_objects(state))
         roots = sorted({root(kind) for kind in self.world.kinds})
@@ -217,13 +226,10 @@ class _Follower:
                     return f"the stored object {key} differs: {problem}"
         return ""
 
-    def _watches(self, state: Mapping[str, Any]) -> str:
-        """Return whether as many events are on their way to each cache; a closed watch has none."""
-        for slot, expected in state.items():
-            if not slot.startswith(WATCH) or not isinstance(expected, int):
-                continue
-            host, _, kind = slot.removeprefix(WATCH).removesuffix("']").partition("/")
-            got = self.runtime.undelivered(host, self.player.kind(kind))
-            if got != expected:
-                return f"expected {expected} events of {kind} on their way to {host}, got {got}"
+    def _watches(self, state: State) -> str:
+        """Compare how many events are on their way to each cache; a closed watch has none."""
+        for host, kind in itertools.product(self.world.hosts, self.world.kinds):
+            expected = state.get(("watch", watch_key(host, kind.gvk.kind)))
+            if isinstance(expected, int) and (got := self.runtime.undelivered(host, kind)) != expected:
+                return f"expected {expected} events of {kind.gvk.kind} on their way to {host}, got {got}"
         return ""

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
-from attractor.check.report.replay import accounts, retold
+from attractor.check.report.story_builder import story_of
 from attractor.check.report.table import lines
 from attractor.check.report.trace_files import file_name
 from attractor.check.world.api.world import World
 from attractor.testing.python_files import import_file
 from attractor.testing.replay.capture import is_test
-from attractor.testing.replay.turns import OUTSIDERS, Turn, turn_of
+from attractor.testing.replay.turns import Turn, turn_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from attractor.check.report.counterexample import Counterexample
-    from attractor.check.report.story import Step
 
 WIDTH = 100
 
@@ -48,7 +49,7 @@ def test_file(found: Counterexample, world: World, *, folder: Path) -> str:
 def is_mended(found: Counterexample, world: World) -> bool:
     """Return whether the world cannot take the counterexample's steps any more, or takes them and nothing is broken."""
     try:
-        return not retold(world, found.trace).because and bool(found.story.because)
+        return not story_of(world, found.trace).because and bool(found.story.because)
     except SpecError:
         return True
 
@@ -56,22 +57,10 @@ def is_mended(found: Counterexample, world: World) -> bool:
 def turns_of(found: Counterexample, world: World) -> list[Turn]:
     """The steps; of a controller that was mended since, as they were told when it was not."""
     try:
-        return [turn_of(account) for account in accounts(world, found.trace)]
+        story = story_of(world, found.trace)
     except SpecError:
-        return [_told_then(step) for step in found.story.steps]
-
-
-def _told_then(step: Step) -> Turn:
-    """A step by its story, which has no notes: what was collected and which watches were closed stand in its words."""
-    collected = re.match(r"(?:garbage collector|namespaces): \w+ (?P<what>.*) -> \d+", step.title)
-    arguments = {**step.arguments, **({"chosen": list(step.chosen)} if step.chosen else {})}
-    return Turn(
-        step.action,
-        arguments,
-        request=step.request if step.action in OUTSIDERS else None,
-        collects=collected["what"] if collected else "",
-        closes=tuple(re.findall(r"watch of (\S+) closed", step.title)),
-    )
+        story = found.story
+    return [turn_of(step) for step in story.steps]
 
 
 def _turn(turn: Turn) -> str:
@@ -82,15 +71,20 @@ def _turn(turn: Turn) -> str:
     if turn.request is not None:
         parts.append(f"request={_literal(dict(turn.request))}")
     if turn.collects:
-        parts.append(f"collects={_literal(turn.collects)}")
+        parts.append(f"collects={_row(turn.collects)}")
     if turn.endings:
-        parts.append(f"endings=({', '.join(map(_literal, turn.endings))},)")
+        parts.append(f"endings={_row(turn.endings)}")
     if turn.closes:
-        parts.append(f"closes=({', '.join(map(_literal, turn.closes))},)")
+        parts.append(f"closes=({', '.join(map(_row, turn.closes))},)")
     text = f"Turn({', '.join(parts)})"
     if len(text) <= WIDTH:
         return text
     return "Turn(\n" + "".join(f"        {part},\n" for part in parts) + "    )"
+
+
+def _row(texts: Sequence[str]) -> str:
+    """A tuple of texts as Python writes it."""
+    return f"({', '.join(map(_literal, texts))}{',' if len(texts) == 1 else ''})"
 
 
 def _literal(value: Any) -> str:

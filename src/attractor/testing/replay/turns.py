@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.check.world.simulation.activity import is_write
-from attractor.check.world.simulation.events import Closed, Named, Operated, Requested
 from attractor.client import ClientRequest
 from attractor.client.transport import JSON
 from attractor.objects.gvk import Key
@@ -25,7 +24,7 @@ from attractor.testing.replay.users import Users
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from attractor.check.report.replay import Account
+    from attractor.check.report.story import Step
     from attractor.check.world.api.world import World
     from attractor.objects.resource import Resource
     from attractor.testing.replay.outside import PlayedExternal
@@ -58,10 +57,10 @@ class Turn:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     request: Mapping[str, Any] | None = None
     """What a user or a rival sends: method, path, query, contentType, body."""
-    collects: str = ""
-    """What garbage collection takes: ``configmaps default/a-1``."""
-    closes: tuple[str, ...] = ()
-    """Watches that fall too far behind in this step: host and kind, as in ``host1/ConfigMap``."""
+    collects: tuple[str, str, str] | None = None
+    """What garbage collection takes: resource, namespace and name."""
+    closes: tuple[tuple[str, str], ...] = ()
+    """Watches that fall too far behind in this step: host and kind."""
     uids: tuple[str, ...] = ()
     """The uids of objects that come to be in this step."""
     endings: tuple[str, ...] = ()
@@ -72,29 +71,28 @@ class Turn:
         return f"{self.action} {given}".strip()
 
 
-def turn_of(account: Account) -> Turn:
-    """The step that an account tells of."""
-    operated = [note.target for note in account.notes if isinstance(note, Operated)]
+def turn_of(step: Step) -> Turn:
+    """The turn that makes a step of a story happen."""
+    took = step.operations[0] if step.operations else None
     return Turn(
-        account.action,
-        account.arguments,
-        request=account.request if account.action in OUTSIDERS else None,
-        collects=operated[0] if operated else "",
-        closes=tuple(note.watch for note in account.notes if isinstance(note, Closed)),
-        endings=tuple(note.ending for note in account.notes if isinstance(note, Named)),
-        uids=_new_uids(account),
+        step.action,
+        {**step.arguments, **({"chosen": list(step.chosen)} if step.chosen else {})},
+        request=step.exchanges[-1].request if step.action in OUTSIDERS and step.exchanges else None,
+        collects=None if took is None else (took.resource, took.namespace, took.name),
+        closes=tuple((each.host, each.kind) for each in step.closed),
+        endings=step.endings,
+        uids=_new_uids(step),
     )
 
 
-def _new_uids(account: Account) -> tuple[str, ...]:
+def _new_uids(step: Step) -> tuple[str, ...]:
     """The uids of the objects that come to be in a step: of those that requests were about, in the order of these."""
     found = [
         change.after["metadata"]["uid"]
-        for change in account.changes
-        if change.slot.startswith("object[") and isinstance(change.after, dict) and not change.before
+        for change in step.changes
+        if change.part.variable == "object" and isinstance(change.after, dict) and not change.before
     ]
-    answers = [note.response for note in account.notes if isinstance(note, Requested) and note.response is not None]
-    bodies = [orjson.loads(answer.body) for answer in answers if answer.code == 201]
+    bodies = [each.response["body"] for each in step.exchanges if each.response and each.response["code"] == 201]
     about = [body["metadata"]["uid"] for body in bodies if "metadata" in body]
     return tuple(dict.fromkeys([*(uid for uid in about if uid in found), *found]))
 
@@ -155,8 +153,7 @@ class Player:
         self.runtime.source.endings.write_down(turn.endings)
         performed = await self._act(turn)
         self.users.took(turn)
-        for watch in turn.closes:
-            host, _, kind = watch.partition("/")
+        for host, kind in turn.closes:
             await self.runtime.close_watch(host, self.kind(kind))
         await self.begin()
         return performed
@@ -238,12 +235,10 @@ class Player:
                 self._leaders[host].append(host)
             case "resync":
                 await self.runtime.resync(host, turn.arguments["controller"])
-            case "collect garbage":
-                resource, _, key = turn.collects.partition(" ")
-                await self.runtime.collect(resource, key_of(key))
-            case "end namespace":
-                resource, _, key = turn.collects.partition(" ")
-                await self.runtime.end_namespace(resource, key_of(key))
+            case "collect garbage" | "end namespace" if turn.collects is not None:
+                resource, *key = turn.collects
+                collect = self.runtime.collect if turn.action == "collect garbage" else self.runtime.end_namespace
+                await collect(resource, Key(*key))
             case "late call":
                 await self._take_effect(host, turn.arguments)
             case "tick":

@@ -4,10 +4,19 @@
   const detail = document.getElementById("detail");
   const list = document.getElementById("steps");
   const count = story.steps.length;
-  const states = [story.initial];
+  const MACHINERY = 2;
+  const ranks = {};
+  const states = [{}];
+  for (const [slot, rank, value] of story.initial) {
+    states[0][slot] = value;
+    ranks[slot] = rank;
+  }
   for (const step of story.steps) {
     const next = { ...states[states.length - 1] };
-    for (const change of step.changes) next[change.slot] = change.after;
+    for (const change of step.changes) {
+      next[change.slot] = change.after;
+      ranks[change.slot] = change.rank;
+    }
     states.push(next);
   }
   let current = -1;
@@ -33,8 +42,7 @@
     const inside = make("details", undefined, "machinery");
     inside.append(make("summary", "and in caches, queues and workers"));
     for (const change of step.changes) {
-      const isShown = /^(object|external) /.test(change.slot);
-      const place = isShown ? detail : inside;
+      const place = change.rank < MACHINERY ? detail : inside;
       place.append(make("div", change.title, "slot"));
       for (const [sign, path, text] of change.lines) {
         const kind = { "+": "plus", "-": "minus", "~": "change" }[sign];
@@ -50,16 +58,15 @@
   function showState(number) {
     const changed = new Set(number ? story.steps[number - 1].changes.map((each) => each.slot) : []);
     detail.append(make("h3", number ? `the state after step ${number}` : "the initial state"));
-    const rank = ([slot]) => (slot.startsWith("object ") ? 0 : slot.startsWith("external ") ? 1 : 2);
-    const slots = Object.entries(states[number]).sort((one, other) => rank(one) - rank(other));
+    const slots = Object.entries(states[number]).sort(([one], [other]) => ranks[one] - ranks[other]);
     const machinery = make("details", undefined, "machinery");
     machinery.append(make("summary", "caches, queues and workers"));
     for (const [slot, value] of slots) {
       if (value === null || (Array.isArray(value) && !value.length)) continue;
       const part = make("details");
-      part.open = rank([slot]) === 1;
+      part.open = ranks[slot] === 1;
       part.append(make("summary", slot, changed.has(slot) ? "changed" : ""), make("pre", pretty(value)));
-      (rank([slot]) < 2 ? detail : machinery).append(part);
+      (ranks[slot] < MACHINERY ? detail : machinery).append(part);
     }
     if (machinery.children.length > 1) detail.append(machinery);
   }

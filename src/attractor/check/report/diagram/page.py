@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from attractor.check.report.diagram.drawing import lane_heads, svg
 from attractor.check.report.diagram.layout import ROW, Layout
 from attractor.check.report.json_difference import difference
-from attractor.check.report.table import title_of
 
 if TYPE_CHECKING:
-    from attractor.check.report.story import Change, Step, Story
+    from attractor.check.report.story import Change, Part, Step, Story
 
 
 _MARK = re.compile(r"\{\{(\w+)\}\}")
@@ -83,7 +82,7 @@ def _item(story: Story, number: int, title: str, who: str, fault: str) -> str:
 
 def _data(story: Story) -> dict[str, Any]:
     return {
-        "initial": story.initial,
+        "initial": [[change.part.label, _rank(change.part), change.after] for change in story.initial],
         "steps": [_step(step) for step in story.steps],
         "titles": ["initially", *(step.title for step in story.steps)],
         "who": ["", *(story.lane_of[step.lane].title for step in story.steps)],
@@ -95,12 +94,18 @@ def _step(step: Step) -> dict[str, Any]:
         "action": step.action,
         "arguments": step.arguments,
         "fault": step.fault,
-        "request": step.request,
-        "response": step.response,
+        "request": None if step.last_exchange is None else step.last_exchange.request,
+        "response": None if step.last_exchange is None else step.last_exchange.response,
         "changes": [_change(change) for change in step.changes],
     }
 
 
 def _change(change: Change) -> dict[str, Any]:
     lines = [[line.sign, line.path, line.text] for line in difference(change.before, change.after)]
-    return {"slot": change.slot, "title": title_of(change.slot), "after": change.after, "lines": lines}
+    part = change.part
+    return {"slot": part.label, "rank": _rank(part), "title": part.title, "after": change.after, "lines": lines}
+
+
+def _rank(part: Part) -> int:
+    """Objects come first, then outside systems, then machinery."""
+    return {"object": 0, "external": 1}.get(part.variable, 2)

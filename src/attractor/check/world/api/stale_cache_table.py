@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from attractor.check.api import check
+from attractor.check.events import Performed
 from attractor.check.world.api.properties import eventually_stable
 from attractor.check.world.api.state import store_key
 from attractor.check.world.api.users import Create, Delete, Edit
 from attractor.check.world.api.world import World
-from attractor.check.world.simulation.events import Performed
-from attractor.check.world.simulation.manual_walk import Walk
 from attractor.check.world.simulation.storage import uid_of
+from attractor.check.world.simulation.walk import Walk
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, Struct
@@ -138,7 +138,7 @@ def cell(lag: Lag, action: Action, *, guarded: bool = False) -> Cell:
     asked: list[str] = []
     while walk.can("go on"):
         walk.take("go on")
-        asked += [_told(note) for note in walk.notes if isinstance(note, Performed) and _is_write(note)]
+        asked += [_told(note) for note in walk.events if isinstance(note, Performed) and _is_write(note)]
     once = walk.look(desired)
     # Once the lag has happened: before it there is nothing of somebody else's to keep.
     claim = eventually_stable(lambda look: desired(look) or _before(look, lag))

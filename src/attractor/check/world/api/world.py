@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.errors import Grown, SpecError
+from attractor.check.errors import SpecError
+from attractor.check.growth import fitted
 from attractor.check.spec.signatures import require_answer
 from attractor.check.world.api.bounds import Bounds
 from attractor.check.world.api.faults import Budget, Faults
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from attractor.check.engine.model import Model
+    from attractor.check.errors import Grown
     from attractor.check.world.api.users import User
 
 
@@ -263,11 +265,7 @@ class World:
 
     def compose(self) -> Universe:
         """The parts of the world, put together afresh; also those that the initial objects show to be there."""
-        while True:
-            try:
-                return Universe(self, self._parts)
-            except Grown as grown:
-                self.grow(grown)
+        return fitted(self, lambda: Universe(self, self._parts))
 
     def compile(self) -> Model:
         """The model to explore."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import Disabled
+from attractor.check.events import Ended, Started
 from attractor.check.world.simulation.activity import Activity, Pending
 from attractor.check.world.simulation.controller_memory import Kept
-from attractor.check.world.simulation.events import Ended, Started
 from attractor.check.world.simulation.suspended import context
 from attractor.runtime.worker.outcome import Next
 
@@ -55,7 +55,7 @@ class Place(Activity):
             self.go_on()
         else:
             work = self._background.next_for(self._number)
-            self.worker.stage.note(Started(self.worker.name, work.key))
+            self.worker.stage.note(Started(self.host.name, self.worker.declared.name, work.key))
             self._settle(work, self.worker.suspensions.begin(self._maker(work)))
 
     def resume(self, pending: Pending, answer: Answer) -> None:
@@ -77,7 +77,7 @@ class Place(Activity):
             if self.worker.suspensions.end(run, work.key, self._maker(work), work):
                 self.worker.audit.finished(run, work.key, self._maker(work), work.function)
             self.cell.set(None)
-            self.worker.stage.note(Ended(self.worker.name, work.key, run.error, Next("done")))
+            self.worker.stage.note(Ended(self.host.name, self.worker.declared.name, work.key, run.error, Next("done")))
         else:
             suspended = self.worker.suspensions.suspend(run, work.key, self._maker(work), work)
             self.worker.bound_answers(suspended)

@@ -35,16 +35,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from attractor.check.errors import Disabled, SpecError
+from attractor.check.events import Called
 from attractor.check.sandbox.outside import barred
 from attractor.check.sandbox.purity import Guard
 from attractor.check.values.snapshot import KNOWN, Unfreezable, copied, freeze
 from attractor.check.world.simulation.controller_memory import Kept
-from attractor.check.world.simulation.events import Called
 from attractor.check.world.simulation.suspended import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
+    from attractor.check.events import CallTrouble
     from attractor.check.world.simulation.slots import Cell, Stage
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -119,7 +120,7 @@ class WorldExternal:
         self._pristine = self._guard.state()
         stage.model.before_audit.append(self._done.clear)
         self.state: Cell = stage.slot("external", self.name, self._kept(model, self.model_class))
-        self.trouble: str | None = None
+        self.trouble: CallTrouble | None = None
         self.on_change: list[Callable[[], None]] = []
         """Who is told that its state may have changed."""
         called = seen_by(model, "host")
@@ -234,7 +235,7 @@ class WorldExternal:
             ) from None
         return Done(self._kept(model, method), answer)
 
-    def _note(self, name: str, args: tuple[Any, ...], result: Any, trouble: str | None) -> None:
+    def _note(self, name: str, args: tuple[Any, ...], result: Any, trouble: CallTrouble | None) -> None:
         self._stage.note(Called(self.name, name, args, result, trouble))
 
     def happenings(self) -> list[tuple[str, Happening]]:

@@ -15,8 +15,8 @@ from attractor.apiserver.response import refusal
 from attractor.apiserver.verbs.watch import Watch
 from attractor.cache import Cache
 from attractor.check.errors import Disabled, SpecError
+from attractor.check.events import Requested
 from attractor.check.sandbox.lint import REFUSED
-from attractor.check.world.simulation.events import Requested
 from attractor.check.world.simulation.informer import Lag, WatchSlots, WorldInformer
 from attractor.check.world.simulation.worker import Worker
 from attractor.client import Client
@@ -30,8 +30,8 @@ from attractor.objects.resource import Scheme
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
-    from typing import Literal
 
+    from attractor.check.events import Trouble
     from attractor.check.world.simulation.reductions import Reductions
     from attractor.check.world.simulation.server import ApiServer
     from attractor.check.world.simulation.slots import Cell, Stage
@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.store.contract import Event
-
-    Trouble = Literal[
-        "request lost", "answer lost", "captured", "repeated", "cut off", "refused", "cancelled", "cancelled after"
-    ]
 
 REFUSALS: dict[int, str] = {403: "Forbidden", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError"}
 """How a server may refuse what it could do."""

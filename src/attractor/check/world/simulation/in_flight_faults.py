@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor.check.errors import Disabled
+from attractor.check.events import Requested
 from attractor.check.world.api.state import prefix
 from attractor.check.world.simulation.activity import is_write
 from attractor.check.world.simulation.controller_memory import Kept
-from attractor.check.world.simulation.events import Requested
 from attractor.check.world.simulation.externals import LateCall
 from attractor.check.world.simulation.host import REFUSALS, Captured
 from attractor.check.world.simulation.user_actions import spend
@@ -18,6 +18,7 @@ from attractor.runtime import effects
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from attractor.check.events import CallTrouble
     from attractor.check.world.simulation.activity import Activity
     from attractor.check.world.simulation.host import Host, WorldTransport
     from attractor.check.world.simulation.model import Universe
@@ -152,7 +153,7 @@ def _refuse(universe: Universe, activity: Activity) -> None:
         transport.trouble = None
 
 
-def _fail(trouble: str, universe: Universe, activity: Activity) -> None:
+def _fail(trouble: CallTrouble, universe: Universe, activity: Activity) -> None:
     """An outside system is in trouble while it is called."""
     _, effect = activity.asked(lambda each: isinstance(each, effects.Call))
     assert isinstance(effect, effects.Call)

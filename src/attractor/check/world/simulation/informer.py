@@ -28,7 +28,7 @@ from attractor.cache.own_writes import Removed, Unsure, Wrote
 from attractor.cache.reflector import Watching
 from attractor.check.engine.model import Domain
 from attractor.check.errors import Disabled
-from attractor.check.world.simulation.events import Closed, Delivered
+from attractor.check.events import Closed, Delivered
 from attractor.check.world.simulation.slots import With, Without
 from attractor.check.world.simulation.storage import LAG
 from attractor.client.encoding.codec import encoded
@@ -77,14 +77,19 @@ class Cached(NamedTuple):
         return orjson.loads(self.json)
 
 
+def watch_key(host: str, kind: str) -> str:
+    """The key of the slots of a kind's watch by a host."""
+    return f"{host}/{kind}"
+
+
 class WatchSlots:
     """The slots of one kind's cache on one host."""
 
     def __init__(self, stage: Stage, host: str, kind: str, lag: Lag) -> None:
-        name = f"{host}/{kind}"
+        name = watch_key(host, kind)
         self.lag = lag.events
         self._closes = lag.closes
-        self._stage, self._name = stage, name
+        self._stage, self._host, self._kind, self._name = stage, host, kind, name
         self.watch: Cell = stage.slot("watch", name)
         events = Domain("undelivered")
         self.events: list[Cell] = [
@@ -112,11 +117,11 @@ class WatchSlots:
 
     def note(self, told: Told) -> None:
         """Say that an event is delivered."""
-        self._stage.note(Delivered(self._name, told))
+        self._stage.note(Delivered(self._host, self._kind, told))
 
     def note_index(self, index: str) -> None:
         """Remember that an index found something."""
-        self._stage.used_indexes.add((self._name.rpartition("/")[2], index))
+        self._stage.used_indexes.add((self._kind, index))
 
     def tell(self, told: Told) -> None:
         """An event happened; the watch has it to deliver, unless nobody watches or it is too far behind."""
@@ -132,7 +137,7 @@ class WatchSlots:
             self._stage.bind("lag", LAG.format(self.lag))
             self.watch.set(frozenset({told.key, *(cell.get().key for cell in self.events)}))
             self._clear_events()
-            self._stage.note(Closed(self._name))
+            self._stage.note(Closed(self._host, self._kind))
         else:
             self.events[state].set(told)
             self.watch.set(state + 1)

@@ -14,6 +14,7 @@ from attractor.apiserver.controllers.termination import plan_namespaces
 from attractor.apiserver.kinds.registry import builtin_kind, find_kind, served_builtin
 from attractor.check.engine.model import Expected, Fairness, Model
 from attractor.check.errors import Disabled, SpecError, is_authors
+from attractor.check.events import Operated
 from attractor.check.sandbox.lint import unawaited
 from attractor.check.sandbox.outside import barring
 from attractor.check.sandbox.purity import Guard
@@ -22,7 +23,6 @@ from attractor.check.world.api.properties import Claim, StepClaim, actor_of
 from attractor.check.world.api.state import After, Moment, WorldState, root
 from attractor.check.world.simulation import fault_actions, user_actions
 from attractor.check.world.simulation.clock import OscillatingClock
-from attractor.check.world.simulation.events import Operated
 from attractor.check.world.simulation.externals import WorldExternal
 from attractor.check.world.simulation.generated_names import NameBounds
 from attractor.check.world.simulation.host import Host
@@ -239,7 +239,7 @@ class Universe:
             raise Disabled
         op = planned[self.stage.view.choose(range(len(planned)))]
         response = self.server.perform(op)
-        self.stage.note(Operated(actor, op.verb, f"{op.resource} {op.namespace}/{op.name}", response.code))
+        self.stage.note(Operated(actor, op.verb, op.resource, op.namespace, op.name, response.code))
 
     def _add_claims(self) -> None:
         for claim in self.world.claims:

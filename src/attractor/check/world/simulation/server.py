@@ -22,8 +22,8 @@ from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.apiserver.transaction import Transaction
 from attractor.check.engine.model import Model
 from attractor.check.errors import Disabled, Grown, SpecError
+from attractor.check.events import Named
 from attractor.check.world.simulation.clock import next_instant
-from attractor.check.world.simulation.events import Named
 from attractor.check.world.simulation.generated_names import NAME_BOUNDS, Generated, NameBounds
 from attractor.check.world.simulation.server_memo import Recollection
 from attractor.check.world.simulation.slots import Sketch, Stage

@@ -15,13 +15,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor.check.errors import Disabled, SpecError
+from attractor.check.events import Ended, Performed, Recorded, Started
 from attractor.check.sandbox.lint import slip
 from attractor.check.sandbox.outside import barring
 from attractor.check.values.snapshot import freeze
 from attractor.check.world.simulation.activity import Activity, Pending
 from attractor.check.world.simulation.background import Background
 from attractor.check.world.simulation.controller_memory import loaded, saved
-from attractor.check.world.simulation.events import Ended, Performed, Recorded, Started
 from attractor.check.world.simulation.set_order_audit import OrderAudit
 from attractor.check.world.simulation.slots import Sketch
 from attractor.check.world.simulation.suspended import Answer, Finished, Suspended, Suspensions, context
@@ -144,7 +144,7 @@ class Worker:
         ):
             raise Disabled
         priority = self.queue.take(key, self._workers, self._on_busy)
-        self.stage.note(Started(self.name, key))
+        self.stage.note(Started(self.host.name, self.declared.name, key))
         self.reconciles[key].arrive(self._settle(key, self.suspensions.begin(self._maker(key)))[0], priority)
 
     def _on_busy(self) -> None:
@@ -261,7 +261,7 @@ class Worker:
             answer = Answer(value)
         if is_memory:
             self.memory.set(saved(self._performer.memory))
-        self.stage.note(Performed(self.name, key, effect, answer))
+        self.stage.note(Performed(self.host.name, self.declared.name, key, effect, answer))
         return answer
 
     def _remark(self, effect: Effect[Any]) -> None:
@@ -306,7 +306,7 @@ class Reconcile(Activity):
             self.worker.bound_answers(went)
             self.cell.set(Pending(went, priority, is_cancelled=is_cancelled))
             return
-        self.worker.stage.note(Ended(self.worker.name, self._key, went.error, went.follows))
+        self.worker.stage.note(Ended(self.host.name, self.worker.declared.name, self._key, went.error, went.follows))
         self.worker.queue.finish(self._key, went.follows, priority)
         self.cell.set(None)
 
@@ -336,5 +336,5 @@ class _Recorder:
         self.stage = stage
 
     def record(self, controller: str, obj: Any, kind: str, reason: str, message: str) -> None:
-        """Note an Event for the account."""
-        self.stage.note(Recorded(controller, reason, message))
+        """Emit an Event for the story."""
+        self.stage.note(Recorded(reason, message))

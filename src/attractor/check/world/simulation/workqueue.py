@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.check.errors import Disabled, Grown
-from attractor.check.world.simulation.events import Enqueued
 from attractor.workqueue.core import QueueCore, QueueState
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class WorldQueue:
 
     def __init__(self, stage: Stage, name: str, controller: str, keys: tuple[Key, ...]) -> None:
         empty: QueueState[Key] = QueueState((), frozenset(), frozenset())
-        self._stage, self._name, self._controller = stage, name, controller
+        self._stage, self._controller = stage, controller
         self._keys = frozenset(keys)
         self.state: Cell = stage.slot("queue", name, empty)
         self.timers: Cell = stage.slot("timers", name, frozenset())
@@ -92,7 +91,6 @@ class WorldQueue:
         if key not in self._keys:
             raise Grown("keys", (self._controller, key))
         self.state.update(_Add(key, self._priority(priority)))
-        self._stage.note(Enqueued(self._name, key))
 
     def take(self, key: Key, workers: int, on_busy: Callable[[], None]) -> int:
         """Hand the key to a worker if it is next and a worker is free; answers its priority.

@@ -1,9 +1,9 @@
-"""What happens inside a step, for those who tell it afterwards. Nobody listens while the world is explored."""
+"""Events inside one step of a world: requests, deliveries, effects. Emitted only while somebody listens to a step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from attractor.check.world.simulation.informer import Told
@@ -13,39 +13,38 @@ if TYPE_CHECKING:
     from attractor.runtime.effects import Effect
     from attractor.runtime.worker.outcome import Next
 
+Trouble = Literal[
+    "request lost", "answer lost", "captured", "repeated", "cut off", "refused", "cancelled", "cancelled after"
+]
+CallTrouble = Literal["call failed", "call unanswered", "call delayed"]
+
 
 @dataclass(frozen=True)
 class Requested:
     """A request reached the server (``response`` is None when it did not), and its answer the sender, unless lost."""
 
     sender: str
+    """A host, ``rival``, a user, or ``network`` for a request that arrives late."""
     request: ClientRequest
     response: ClientResponse | None
-    trouble: str | None = None
+    trouble: Trouble | None = None
 
 
 @dataclass(frozen=True)
 class Delivered:
-    """An event reached a cache."""
+    """A watch event reached the cache of a host."""
 
-    watch: str
-    """Host and kind, as in ``host1/ConfigMap``."""
+    host: str
+    kind: str
     told: Told
-
-
-@dataclass(frozen=True)
-class Enqueued:
-    """A controller is asked to reconcile a key."""
-
-    worker: str
-    key: Key
 
 
 @dataclass(frozen=True)
 class Started:
     """A worker took a key."""
 
-    worker: str
+    host: str
+    controller: str
     key: Key
 
 
@@ -53,7 +52,8 @@ class Started:
 class Performed:
     """A reconcile asked for something and was answered."""
 
-    worker: str
+    host: str
+    controller: str
     key: Key
     effect: Effect[Any]
     answer: Answer
@@ -63,7 +63,8 @@ class Performed:
 class Ended:
     """A reconcile returned or raised."""
 
-    worker: str
+    host: str
+    controller: str
     key: Key
     error: Exception | None
     follows: Next
@@ -71,26 +72,28 @@ class Ended:
 
 @dataclass(frozen=True)
 class Operated:
-    """A controller inside the server did something."""
+    """A controller inside the server (garbage collector, namespaces) changed an object."""
 
     actor: str
     verb: str
-    target: str
+    resource: str
+    namespace: str
+    name: str
     code: int
 
 
 @dataclass(frozen=True)
 class Closed:
-    """A watch (host and kind) ended and must list again."""
+    """The watch of a kind by a host ended; the host must list again."""
 
-    watch: str
+    host: str
+    kind: str
 
 
 @dataclass(frozen=True)
 class Recorded:
     """An Event about an object was recorded."""
 
-    worker: str
     reason: str
     message: str
 
@@ -103,7 +106,7 @@ class Called:
     method: str
     args: tuple[Any, ...]
     result: Any
-    trouble: str | None = None
+    trouble: CallTrouble | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,6 @@ class Named:
     ending: str
 
 
-Note: TypeAlias = (
-    Named | Called | Requested | Delivered | Enqueued | Started | Performed | Ended | Operated | Closed | Recorded
+StepEvent: TypeAlias = (
+    Named | Called | Requested | Delivered | Started | Performed | Ended | Operated | Closed | Recorded
 )
