@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor import Context, Key, Owns, Resource, Struct, controller
+from attractor import Context, Key, ObjectMeta, Owns, Resource, Struct, Watches, controller
 from attractor.check import SpecError, check
+from attractor.check.events import Started
 from attractor.check.report.story_builder import story_of
 from attractor.check.world import Bounds, Delete, Edit, Faults, World, WorldState, eventually_stable
+from attractor.check.world.simulation.walk import Walk
 from attractor.k8s.core_v1 import ConfigMap, Namespace
 from tests.check.world.pairs import KEY, Pair, both_are_right, child, naive, pair, pairs
 
@@ -150,6 +152,26 @@ def test_a_story_tells_who_did_what() -> None:
     assert ("object", "core/configmaps/default/a-1") in {
         (each.part.variable, each.part.key) for each in created.changes
     }
+
+
+EVERYBODY = [Key("default", name) for name in "fabdec"]
+
+
+@controller(for_=Pair, watches=[Watches(ConfigMap, to_keys=lambda _: EVERYBODY)])
+async def concerned(ctx: Context, key: Key) -> None:
+    """Is concerned by one object, for every key at once."""
+
+
+def test_what_one_event_concerns_is_queued_in_the_same_order_in_every_process() -> None:
+    objects = [ConfigMap(metadata=ObjectMeta(name="one", namespace="default")), *(pair(key.name) for key in EVERYBODY)]
+    walk = Walk(World(controllers=[concerned], objects=objects))
+    walk.take("list", kind="ConfigMap")
+    walk.take("list", kind="Pair")
+    order = []
+    while walk.can("start"):
+        walk.take("start")
+        order += [event.key for event in walk.events if isinstance(event, Started)]
+    assert order == sorted(EVERYBODY)
 
 
 @controller(for_=Pair)

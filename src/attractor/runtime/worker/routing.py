@@ -96,7 +96,7 @@ def handler(
             log.failed(what, error, kind=kind.__name__, key=str(event.key))
 
         priority = INITIAL_PRIORITY if event.is_initial else 0
-        for key in keys_for(declared, kind, event, keys_by_index, failed):
+        for key in sorted(keys_for(declared, kind, event, keys_by_index, failed)):  # the same in every process
             add(key, priority)
 
     return handle
