@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from attractor.check.world.simulation.informer import Told
-    from attractor.check.world.simulation.suspended import Answer
+    from attractor.check.world.simulation.process.informer import Told
+    from attractor.check.world.simulation.process.suspended import Answer
     from attractor.client.transport import ClientRequest, ClientResponse
     from attractor.objects.gvk import Key
     from attractor.runtime.effects import Effect

@@ -20,11 +20,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.world.api.users import Script, act_name, steps_of
-from attractor.check.world.simulation.activity import is_write
-from attractor.check.world.simulation.controller_memory import Kept
 from attractor.check.world.simulation.externals import happenings_of
 from attractor.check.world.simulation.fault_actions import RIVAL
-from attractor.check.world.simulation.host import REFUSALS
+from attractor.check.world.simulation.process.activity import is_write
+from attractor.check.world.simulation.process.controller_memory import Kept
+from attractor.check.world.simulation.process.host import REFUSALS
 from attractor.check.world.simulation.user_actions import sending
 from attractor.objects.errors import ApiError
 from attractor.runtime.effects import Call, Gather, Get, List

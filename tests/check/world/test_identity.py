@@ -18,9 +18,10 @@ import pytest
 from attractor.check import SpecError, check
 from attractor.check.values import snapshot
 from attractor.check.world import Bounds, Edit, Faults, World, WorldState, always
-from attractor.check.world.simulation import background, controller_memory, externals, set_order_audit
-from attractor.check.world.simulation import suspended as suspension
-from attractor.check.world.simulation import worker as workers
+from attractor.check.world.simulation import externals
+from attractor.check.world.simulation.process import background, controller_memory, set_order_audit
+from attractor.check.world.simulation.process import suspended as suspension
+from attractor.check.world.simulation.process import worker as workers
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.runtime.steps import Steps

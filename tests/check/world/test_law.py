@@ -13,19 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor.check.errors import Disabled
-from attractor.check.world.simulation import (
-    activity,
-    background,
-    fault_actions,
-    generated_names,
-    host,
-    in_flight_faults,
-    informer,
-    model,
-    worker,
-    workqueue,
-)
-from attractor.runtime.worker.outcome import after_error
+from attractor.check.world.simulation import fault_actions, in_flight_faults, model
+from attractor.check.world.simulation.process import activity, background, host, informer, worker, workqueue
+from attractor.check.world.simulation.server.api_server import generated_names
+from attractor.runtime.outcome import after_error
 from attractor.testing.random_runs import wander, wander_only
 from attractor.testing.recording import Recording
 from attractor.testing.recording.admission import follow

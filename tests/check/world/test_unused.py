@@ -11,7 +11,7 @@ from attractor import Context, Index, Key, ObjectMeta, Resource, Struct, control
 from attractor.check import Spec, action, check, var
 from attractor.check.world import Edit, Faults, World, WorldState, always, always_step, eventually_stable
 from attractor.check.world.api.properties import Claim, StepClaim
-from attractor.check.world.simulation.server import EPOCH
+from attractor.check.world.simulation.server.api_server import EPOCH
 from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.runtime.toolkit.channel import Channel
 from tests.check.world.pairs import KEY, Pair, both_are_right, pair, pairs

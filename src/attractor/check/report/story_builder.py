@@ -16,8 +16,8 @@ from attractor.check.report.story import Change, Effect, Exchange, Part, Step, S
 from attractor.check.trace import changed_slots, plain
 from attractor.check.world.api.properties import StepClaim
 from attractor.check.world.api.state import root
-from attractor.check.world.simulation.activity import Pending
-from attractor.check.world.simulation.storage import root_of
+from attractor.check.world.simulation.process.activity import Pending
+from attractor.check.world.simulation.server.storage import root_of
 from attractor.check.world.simulation.walk import outcomes
 from attractor.objects.resource import Resource
 from attractor.runtime.effects import described

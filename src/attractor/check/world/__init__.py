@@ -6,7 +6,7 @@
 
 There is no model of the product here: the API server's verbs, the cache, the queue, the client and the reconcile
 function are the production ones, run step by step on slots of the checker's state. Modelled are the network, time,
-failures, users and outside systems. Read ``api.world``, then in ``simulation`` ``model`` (the steps), ``host``
+failures, users and outside systems. Read ``api.world``, then in ``simulation`` ``model`` (the steps), ``process.host``
 and ``worker``; ``slots`` and ``storage`` show how production code comes to run on a state vector, ``suspended`` how a
 suspended reconcile becomes a value.
 """
@@ -38,7 +38,7 @@ from attractor.check.world.api.users import Create, Delete, Edit, Script
 from attractor.check.world.api.world import World
 from attractor.check.world.simulation.clock import OscillatingClock
 from attractor.check.world.simulation.externals import NoAnswer, happens
-from attractor.check.world.simulation.initial_owners import owned_by
+from attractor.check.world.simulation.server.initial_owners import owned_by
 
 __all__ = [
     "Bounds",

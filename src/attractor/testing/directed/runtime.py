@@ -15,10 +15,10 @@ from attractor.apiserver.core import Request
 from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.check.world.api.state import prefix
 from attractor.check.world.simulation.externals import seen_by
-from attractor.check.world.simulation.generated_names import NAME_BOUNDS, NameBounds
-from attractor.check.world.simulation.initial_owners import InitialOwners
-from attractor.check.world.simulation.storage import uid_of
-from attractor.check.world.simulation.worker import LOCAL, MEMORY
+from attractor.check.world.simulation.process.worker import LOCAL, MEMORY
+from attractor.check.world.simulation.server.generated_names import NAME_BOUNDS, NameBounds
+from attractor.check.world.simulation.server.initial_owners import InitialOwners
+from attractor.check.world.simulation.server.storage import uid_of
 from attractor.client import ClientRequest, ClientResponse
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import kinds_in

@@ -6,8 +6,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from attractor.check.world.simulation.clock import next_instant
-from attractor.check.world.simulation.generated_names import NAME_BOUNDS, Endings, NameBounds
-from attractor.check.world.simulation.server import EPOCH
+from attractor.check.world.simulation.server.api_server import EPOCH
+from attractor.check.world.simulation.server.generated_names import NAME_BOUNDS, Endings, NameBounds
 from attractor.embedded import SystemSource
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import orjson
 
-from attractor.check.world.simulation.host import refused_with
+from attractor.check.world.simulation.process.host import refused_with
 from attractor.client import AnswerLost, ClientResponse, ServerUnreachable
 from attractor.client.verbs.watch import LineSplitter
 from attractor.objects.gvk import GroupResource

@@ -19,7 +19,7 @@ from attractor.check.events import Delivered, Ended, Performed, Requested, Start
 from attractor.check.growth import fitted
 from attractor.check.report.messages import as_json, request_json, title
 from attractor.check.world.simulation import in_flight_faults
-from attractor.check.world.simulation.worker import LOCAL
+from attractor.check.world.simulation.process.worker import LOCAL
 from attractor.objects.gvk import GroupResource
 from attractor.runtime.effects import described
 from attractor.testing.recording.equality import alike, without_kind

@@ -19,9 +19,9 @@ from attractor.check.errors import SpecError
 from attractor.check.report.messages import request_json, response_json
 from attractor.check.report.story_builder import story_of
 from attractor.check.world.api.state import root, store_key
-from attractor.check.world.simulation.generated_names import NameBounds
-from attractor.check.world.simulation.informer import watch_key
-from attractor.check.world.simulation.worker import LOCAL
+from attractor.check.world.simulation.process.informer import watch_key
+from attractor.check.world.simulation.process.worker import LOCAL
+from attractor.check.world.simulation.server.generated_names import NameBounds
 from attractor.runtime import effects
 from attractor.testing.directed import Departed, DirectedRuntime
 from attractor.testing.replay.ending import ends_as_claimed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.check.world.simulation.activity import is_write
+from attractor.check.world.simulation.process.activity import is_write
 from attractor.client import ClientRequest
 from attractor.client.transport import JSON
 from attractor.objects.gvk import Key

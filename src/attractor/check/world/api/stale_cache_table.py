@@ -21,7 +21,7 @@ from attractor.check.world.api.properties import eventually_stable
 from attractor.check.world.api.state import store_key
 from attractor.check.world.api.users import Create, Delete, Edit
 from attractor.check.world.api.world import World
-from attractor.check.world.simulation.storage import uid_of
+from attractor.check.world.simulation.server.storage import uid_of
 from attractor.check.world.simulation.walk import Walk
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key

@@ -20,6 +20,7 @@ from attractor.check.growth import fitted
 from attractor.check.spec.signatures import require_answer
 from attractor.check.world.api.bounds import Bounds
 from attractor.check.world.api.faults import Budget, Faults
+from attractor.check.world.api.placement import distinct, has_limit, placement
 from attractor.check.world.api.properties import Claim, StepClaim
 from attractor.check.world.api.properties import quiesces as quiesces_claim
 from attractor.check.world.api.users import Create, Delete, Edit, Script, all_acts
@@ -27,9 +28,8 @@ from attractor.check.world.simulation.clock import checked
 from attractor.check.world.simulation.discovered import Parts
 from attractor.check.world.simulation.externals import NoAnswer
 from attractor.check.world.simulation.model import Universe
-from attractor.check.world.simulation.placement import distinct, has_limit, placement
 from attractor.check.world.simulation.reductions import Reductions
-from attractor.check.world.simulation.server import EPOCH
+from attractor.check.world.simulation.server.api_server import EPOCH
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 from attractor.runtime.controller import Controller

@@ -39,8 +39,8 @@ from attractor.check.events import Called
 from attractor.check.sandbox.outside import barred
 from attractor.check.sandbox.purity import Guard
 from attractor.check.values.snapshot import KNOWN, Unfreezable, copied, freeze
-from attractor.check.world.simulation.controller_memory import Kept
-from attractor.check.world.simulation.suspended import Answer
+from attractor.check.world.simulation.process.controller_memory import Kept
+from attractor.check.world.simulation.process.suspended import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -291,6 +291,6 @@ def _methods(protocol: Any) -> list[str]:
 
 
 def _finished(result: Any) -> Any:
-    from attractor.check.world.simulation.host import at_once
+    from attractor.check.world.simulation.process.host import at_once
 
     return at_once(result) if inspect.isawaitable(result) else result

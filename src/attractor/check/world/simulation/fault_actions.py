@@ -1,13 +1,13 @@
-"""Faults as steps: each uses up one of its budget, its host's own or that of all hosts, and none is ever owed."""
+"""Fault actions: each uses up one of its budget, its host's own or that of all hosts. None is fair."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attractor.check.errors import Disabled
-from attractor.check.world.simulation.graceful_stop import add_stop
-from attractor.check.world.simulation.host import at_once
 from attractor.check.world.simulation.in_flight_faults import add_fault, add_strikes
+from attractor.check.world.simulation.process.host import at_once
 from attractor.check.world.simulation.user_actions import client
 from attractor.objects.errors import ApiError
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor.check.world.api.faults import Faults
-    from attractor.check.world.simulation.host import Host
     from attractor.check.world.simulation.model import Universe
+    from attractor.check.world.simulation.process.activity import Activity
+    from attractor.check.world.simulation.process.host import Host
     from attractor.check.world.simulation.slots import Cell
     from attractor.client import Client
     from attractor.objects.json_types import JsonObject
@@ -45,7 +46,7 @@ def add_faults(universe: Universe, faults: Faults) -> None:
         if "partition" in cells:
             _add_partition(universe, host, cells["partition"])
         if "stop" in cells:
-            add_stop(universe, host, cells["stop"])
+            _add_stop(universe, host, cells["stop"])
     if universe.world.election:
         for group in universe.world.electing:
             _add_election(universe, group)
@@ -91,6 +92,52 @@ def _add_partition(universe: Universe, host: Host, budget: Cell) -> None:
 
     add_fault(universe, "cut off", (("host", host.name),), budget, part)
     universe.add("heal", (("host", host.name),), heal, fair=True)
+
+
+def _add_stop(universe: Universe, host: Host, budget: Cell) -> None:
+    """Add the steps by which a host is stopped in good order, as a manager that is told to stop.
+
+    Nothing new begins; reconciles finish, or are cancelled when the grace time is over; background work is cancelled;
+    what was cancelled may still do what its ``finally`` says. Then the process is gone, and is started again.
+    """
+    stopping = universe.stage.slot("stopping", host.name, default=False)
+    host.is_stopping = stopping.get
+    for worker in host.workers:
+        worker.queue.is_shut = stopping.get
+    at = (("host", host.name),)
+    host.on_crash.append(lambda _: stopping.set(False))
+    add_fault(universe, "stop", at, budget, partial(_stop, host, stopping))
+    for worker in host.workers:
+        for each in worker.reconciles.values():
+            universe.add("cancel", each.arguments, _cancelling(host, each), fair=False)
+        for place in worker.background.places:
+            universe.add("cancel", place.arguments, _cancelling(host, place), fair=True)
+    universe.add("stopped", at, partial(_end, host), fair=True)
+
+
+def _stop(host: Host, stopping: Cell) -> None:
+    if stopping.get() or not host.is_up():
+        raise Disabled
+    stopping.set(True)
+    for worker in host.workers:
+        worker.queue.forget_waiting()
+        worker.background.waiting.set(())
+
+
+def _cancelling(host: Host, activity: Activity) -> Callable[[], None]:
+    def cancel() -> None:
+        if not host.is_stopping():
+            raise Disabled
+        activity.cancel()
+
+    return cancel
+
+
+def _end(host: Host) -> None:
+    """Nothing runs any more: the process ends."""
+    if not host.is_stopping() or any(each.cell.get() for worker in host.workers for each in worker.activities):
+        raise Disabled
+    host.crash()
 
 
 def _add_election(universe: Universe, group: tuple[str, ...]) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 from attractor.check.errors import Disabled
 from attractor.check.events import Requested
 from attractor.check.world.api.state import prefix
-from attractor.check.world.simulation.activity import is_write
-from attractor.check.world.simulation.controller_memory import Kept
 from attractor.check.world.simulation.externals import LateCall
-from attractor.check.world.simulation.host import REFUSALS, Captured
+from attractor.check.world.simulation.process.activity import is_write
+from attractor.check.world.simulation.process.controller_memory import Kept
+from attractor.check.world.simulation.process.host import REFUSALS, Captured
 from attractor.check.world.simulation.user_actions import spend
 from attractor.runtime import effects
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from attractor.check.events import CallTrouble
-    from attractor.check.world.simulation.activity import Activity
-    from attractor.check.world.simulation.host import Host, WorldTransport
     from attractor.check.world.simulation.model import Universe
+    from attractor.check.world.simulation.process.activity import Activity
+    from attractor.check.world.simulation.process.host import Host, WorldTransport
     from attractor.check.world.simulation.slots import Cell
     from attractor.client.transport import ClientRequest
     from attractor.objects.resource import Resource

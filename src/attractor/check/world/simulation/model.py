@@ -24,12 +24,12 @@ from attractor.check.world.api.state import After, Moment, WorldState, root
 from attractor.check.world.simulation import fault_actions, user_actions
 from attractor.check.world.simulation.clock import OscillatingClock
 from attractor.check.world.simulation.externals import WorldExternal
-from attractor.check.world.simulation.generated_names import NameBounds
-from attractor.check.world.simulation.host import Host
-from attractor.check.world.simulation.informer import Lag
-from attractor.check.world.simulation.server import ApiServer
+from attractor.check.world.simulation.process.host import Host
+from attractor.check.world.simulation.process.informer import Lag
+from attractor.check.world.simulation.server.api_server import ApiServer
+from attractor.check.world.simulation.server.generated_names import NameBounds
+from attractor.check.world.simulation.server.storage import Storage
 from attractor.check.world.simulation.slots import Sketch, Stage
-from attractor.check.world.simulation.storage import Storage
 from attractor.check.world.simulation.unused_parts import never_strikes, unused
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from attractor.check.engine.model import Expected
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.world.api.state import Moment, WorldState
 from attractor.check.world.api.users import Create, Delete, Edit, Script, act_name, all_acts, described, steps_of
-from attractor.check.world.simulation.host import WorldTransport, at_once
-from attractor.check.world.simulation.initial_owners import InitialOwners
+from attractor.check.world.simulation.process.host import WorldTransport, at_once
+from attractor.check.world.simulation.server.initial_owners import InitialOwners
 from attractor.client import Client
 from attractor.client.verbs.retry import NO_RETRY
 from attractor.objects.errors import ApiError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from attractor.check.world import always, eventually_stable
 from attractor.check.world.api.state import store_key
-from attractor.check.world.simulation.storage import uid_of
+from attractor.check.world.simulation.server.storage import uid_of
 from attractor.k8s.apps_v1 import StatefulSet
 from attractor.k8s.core_v1 import ConfigMap, PersistentVolumeClaim, Secret
 from attractor.operators.dbcluster.api.types import Cluster

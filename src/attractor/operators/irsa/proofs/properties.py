@@ -36,7 +36,7 @@ from attractor.check.world import (
     sometimes,
 )
 from attractor.check.world.api.state import store_key
-from attractor.check.world.simulation.storage import uid_of
+from attractor.check.world.simulation.server.storage import uid_of
 from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource

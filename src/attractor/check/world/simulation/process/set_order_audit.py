@@ -11,13 +11,13 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.sandbox.set_order import Turnable, other_orders, sites, turnable, turned_round
-from attractor.check.world.simulation.suspended import Asked, CheckedCodeError, Run
+from attractor.check.world.simulation.process.suspended import Asked, CheckedCodeError, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from attractor.check.engine.model import Model
-    from attractor.check.world.simulation.suspended import Answer
+    from attractor.check.world.simulation.process.suspended import Answer
     from attractor.objects.gvk import Key
 
 

@@ -24,10 +24,10 @@ from attractor.check.engine.model import Model
 from attractor.check.errors import Disabled, Grown, SpecError
 from attractor.check.events import Named
 from attractor.check.world.simulation.clock import next_instant
-from attractor.check.world.simulation.generated_names import NAME_BOUNDS, Generated, NameBounds
-from attractor.check.world.simulation.server_memo import Recollection
+from attractor.check.world.simulation.server.generated_names import NAME_BOUNDS, Generated, NameBounds
+from attractor.check.world.simulation.server.memo import Recollection
+from attractor.check.world.simulation.server.storage import FRESH_UID, Storage, WorldSnapshot
 from attractor.check.world.simulation.slots import Sketch, Stage
-from attractor.check.world.simulation.storage import FRESH_UID, Storage, WorldSnapshot
 from attractor.client.transport import ClientResponse
 from attractor.objects.errors import ApiError
 from attractor.objects.resource.structural import SchemaError

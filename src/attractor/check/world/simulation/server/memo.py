@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from attractor.apiserver.transaction import Transaction
-from attractor.check.world.simulation.storage import WorldSnapshot, root_of
+from attractor.check.world.simulation.server.storage import WorldSnapshot, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from attractor.apiserver.transaction import Source
-    from attractor.check.world.simulation.storage import Storage
+    from attractor.check.world.simulation.server.storage import Storage
     from attractor.store.contract import Entry
 
 T = TypeVar("T")

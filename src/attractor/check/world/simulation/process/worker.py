@@ -19,13 +19,13 @@ from attractor.check.events import Ended, Performed, Recorded, Started
 from attractor.check.sandbox.lint import slip
 from attractor.check.sandbox.outside import barring
 from attractor.check.values.snapshot import freeze
-from attractor.check.world.simulation.activity import Activity, Pending
-from attractor.check.world.simulation.background import Background
-from attractor.check.world.simulation.controller_memory import loaded, saved
-from attractor.check.world.simulation.set_order_audit import OrderAudit
+from attractor.check.world.simulation.process.activity import Activity, Pending
+from attractor.check.world.simulation.process.background import Background
+from attractor.check.world.simulation.process.controller_memory import loaded, saved
+from attractor.check.world.simulation.process.set_order_audit import OrderAudit
+from attractor.check.world.simulation.process.suspended import Answer, Finished, Suspended, Suspensions, context
+from attractor.check.world.simulation.process.workqueue import WorldQueue
 from attractor.check.world.simulation.slots import Sketch
-from attractor.check.world.simulation.suspended import Answer, Finished, Suspended, Suspensions, context
-from attractor.check.world.simulation.workqueue import WorldQueue
 from attractor.objects.gvk import GroupVersionKind
 from attractor.runtime import effects
 from attractor.runtime.worker.outcome import after_error, after_result, wrong_result
@@ -37,9 +37,9 @@ from attractor.runtime.worker.views import Views
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from attractor.check.world.simulation.host import Host
+    from attractor.check.world.simulation.process.host import Host
+    from attractor.check.world.simulation.process.suspended import Asked, Place, Run, Went
     from attractor.check.world.simulation.slots import Cell, Stage
-    from attractor.check.world.simulation.suspended import Asked, Place, Run, Went
     from attractor.objects.gvk import Key
     from attractor.runtime.controller import Controller, For, Owns, Watches
     from attractor.runtime.effects import Effect
@@ -241,7 +241,7 @@ class Worker:
 
     def answer(self, key: Key, effect: Effect[Any]) -> Answer:
         """Perform an effect; a failure is an answer too."""
-        from attractor.check.world.simulation.host import at_once
+        from attractor.check.world.simulation.process.host import at_once
 
         if effect == NOTHING:
             return Answer(())

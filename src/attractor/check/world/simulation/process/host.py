@@ -17,8 +17,8 @@ from attractor.cache import Cache
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.events import Requested
 from attractor.check.sandbox.lint import REFUSED
-from attractor.check.world.simulation.informer import Lag, WatchSlots, WorldInformer
-from attractor.check.world.simulation.worker import Worker
+from attractor.check.world.simulation.process.informer import Lag, WatchSlots, WorldInformer
+from attractor.check.world.simulation.process.worker import Worker
 from attractor.client import Client
 from attractor.client.errors import AnswerLost, ServerUnreachable
 from attractor.client.kinds import MetadataOnly
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from attractor.check.events import Trouble
     from attractor.check.world.simulation.reductions import Reductions
-    from attractor.check.world.simulation.server import ApiServer
+    from attractor.check.world.simulation.server.api_server import ApiServer
     from attractor.check.world.simulation.slots import Cell, Stage
     from attractor.client.transport import ClientRequest
     from attractor.objects.gvk import Key

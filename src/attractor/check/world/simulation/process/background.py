@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import Disabled
 from attractor.check.events import Ended, Started
-from attractor.check.world.simulation.activity import Activity, Pending
-from attractor.check.world.simulation.controller_memory import Kept
-from attractor.check.world.simulation.suspended import context
-from attractor.runtime.worker.outcome import Next
+from attractor.check.world.simulation.process.activity import Activity, Pending
+from attractor.check.world.simulation.process.controller_memory import Kept
+from attractor.check.world.simulation.process.suspended import context
+from attractor.runtime.outcome import Next
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from attractor.check.world.simulation.process.suspended import Answer, Run
+    from attractor.check.world.simulation.process.worker import Worker
     from attractor.check.world.simulation.slots import Cell, Stage
-    from attractor.check.world.simulation.suspended import Answer, Run
-    from attractor.check.world.simulation.worker import Worker
     from attractor.objects.gvk import Key
     from attractor.runtime import effects
 

@@ -29,9 +29,9 @@ from attractor.cache.reflector import Watching
 from attractor.check.engine.model import Domain
 from attractor.check.errors import Disabled
 from attractor.check.events import Closed, Delivered
+from attractor.check.world.simulation.server.storage import LAG
 from attractor.check.world.simulation.slots import With, Without
-from attractor.check.world.simulation.storage import LAG
-from attractor.client.encoding.codec import encoded
+from attractor.client.codec import encoded
 from attractor.client.events import WatchEvent
 from attractor.client.kinds import EncodedObject, MetadataOnly
 from attractor.objects.gvk import Key

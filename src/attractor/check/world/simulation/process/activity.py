@@ -11,16 +11,16 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from attractor.check.errors import Disabled
-from attractor.check.world.simulation.controller_memory import Kept
-from attractor.check.world.simulation.suspended import Answer
+from attractor.check.world.simulation.process.controller_memory import Kept
+from attractor.check.world.simulation.process.suspended import Answer
 from attractor.runtime import effects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from attractor.check.world.simulation.process.suspended import Suspended
+    from attractor.check.world.simulation.process.worker import Worker
     from attractor.check.world.simulation.slots import Cell
-    from attractor.check.world.simulation.suspended import Suspended
-    from attractor.check.world.simulation.worker import Worker
     from attractor.client.transport import ClientRequest
     from attractor.objects.gvk import Key
     from attractor.runtime.effects import Effect
