@@ -16,7 +16,7 @@ from attractor.check.errors import Disabled
 from attractor.check.world.simulation import fault_actions, in_flight_faults, model
 from attractor.check.world.simulation.process import activity, background, host, informer, worker, workqueue
 from attractor.check.world.simulation.server.api_server import generated_names
-from attractor.runtime.outcome import after_error
+from attractor.runtime.worker.outcome import after_error
 from attractor.testing.random_runs import wander, wander_only
 from attractor.testing.recording import Recording
 from attractor.testing.recording.admission import follow

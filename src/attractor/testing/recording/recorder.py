@@ -25,7 +25,7 @@ import orjson
 
 from attractor.check.report.messages import as_json
 from attractor.check.world.simulation.process.worker import LOCAL
-from attractor.client.watch import LineSplitter
+from attractor.client.verbs.watch import LineSplitter
 from attractor.runtime import effects
 from attractor.runtime.effects import described
 from attractor.testing.directed.reconciles import stepwise

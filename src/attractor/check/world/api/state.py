@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from attractor.apiserver.response import with_version
 from attractor.check.engine.model import AFTER
 from attractor.check.world.simulation.server.storage import root_of
-from attractor.client.codec import typed_codec
+from attractor.client.encoding.codec import typed_codec
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 

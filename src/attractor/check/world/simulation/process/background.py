@@ -9,7 +9,7 @@ from attractor.check.events import Ended, Started
 from attractor.check.world.simulation.process.activity import Activity, Pending
 from attractor.check.world.simulation.process.controller_memory import Kept
 from attractor.check.world.simulation.process.suspended import context
-from attractor.runtime.outcome import Next
+from attractor.runtime.worker.outcome import Next
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -31,7 +31,7 @@ from attractor.check.errors import Disabled
 from attractor.check.events import Closed, Delivered
 from attractor.check.world.simulation.server.storage import LAG
 from attractor.check.world.simulation.slots import With, Without
-from attractor.client.codec import encoded
+from attractor.client.encoding.codec import encoded
 from attractor.client.events import WatchEvent
 from attractor.client.kinds import EncodedObject, MetadataOnly
 from attractor.objects.gvk import Key
