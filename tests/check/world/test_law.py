@@ -15,7 +15,7 @@ import pytest
 from attractor.check.errors import Disabled
 from attractor.check.world.simulation import fault_actions, in_flight_faults, model
 from attractor.check.world.simulation.process import activity, background, host, informer, worker, workqueue
-from attractor.check.world.simulation.server.api_server import generated_names
+from attractor.check.world.simulation.server import generated_names
 from attractor.runtime.worker.outcome import after_error
 from attractor.testing.random_runs import wander, wander_only
 from attractor.testing.recording import Recording
