@@ -170,7 +170,7 @@ def test_most_bugs_do_not_show_on_a_calm_day() -> None:
 
 
 def test_the_front_page_counts_the_animals() -> None:
-    assert f"{len(ANIMALS)} classic bugs of controllers" in (ROOT / "README.md").read_text()
+    assert f"{len(ANIMALS)} classic controller bugs" in (ROOT / "README.md").read_text()
 
 
 def test_every_animal_is_in_the_table_and_there_are_more_than_thirty_of_many_kinds() -> None:
