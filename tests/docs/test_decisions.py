@@ -69,15 +69,3 @@ def test_decisions_that_are_referred_to_exist() -> None:
         if not {number for number in (found["number"], found["second"]) if number} <= NUMBERS
     ]
     assert not missing, "no such decision:\n" + "\n".join(missing)
-
-
-def test_files_that_records_name_exist() -> None:
-    named = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|c|md|zip|jsonl|go))`")
-    roots = (ROOT, ROOT / "src" / "attractor")
-    missing = [
-        f"{record.name}: {name}"
-        for record in [*RECORDS, ROOT / "docs" / "explanation" / "performance.md"]
-        for name in named.findall(record.read_text())
-        if not any((root / name).exists() for root in roots)
-    ]
-    assert not missing, "records name files that are not there:\n" + "\n".join(missing)
