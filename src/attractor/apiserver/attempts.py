@@ -1,4 +1,4 @@
-"""A request in full: run it, commit, and run it again for as long as something has to come first or another was faster.
+"""The retry loop of a request: run it, commit, and run it again until nothing has to come first and nobody was faster.
 
 One attempt ends in a ``Response``, or in a ``Retry``: what to wait for before the next one. The loops over attempts are
 here, and nowhere else; a request that can be answered in one attempt without waiting never comes here (``server``).
@@ -86,7 +86,7 @@ class Attempts:
         raise _gave_up()
 
     async def _in_turn(self, key: str) -> Response | Retry:
-        """What comes of the turn at a key: attempts until one neither loses nor waits for the key to cool down."""
+        """Attempts with the turn at a key, until one neither loses nor waits for the key to cool down."""
         retries, losses = self._server.retries, 0
         async with retries.turn(key):
             while losses < MAX_ATTEMPTS:
@@ -132,7 +132,7 @@ class Attempts:
         return Retry(partial(self._name, response)) if self._server.defines_kinds(txn) else response
 
     def _after(self, needs: Unverifiable | Beforehand | NotYet | NeedsAnswers) -> Retry:
-        """What has to come before the next attempt."""
+        """The retry that an exception of the core asks for."""
         if isinstance(needs, Unverifiable):
             self._speculates = False
             return _AT_ONCE
@@ -226,7 +226,7 @@ def _gave_up() -> Conflict:
 
 
 class Consultation:
-    """What the attempts of one request share once the outside has a say in it.
+    """The webhooks' answers that all attempts of one request share, and the times and uids that they draw.
 
     The attempt that finds out that there are questions is run again on a recorded source before anything is asked: only
     from then on do all attempts draw the same uids and times, so that a question, once answered, is not asked again.

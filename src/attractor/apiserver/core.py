@@ -94,7 +94,7 @@ _WHAT: Final[dict[PatchType, str]] = {JSON_PATCH: "error decoding patch: ", MERG
 
 
 class Request:
-    """What a caller sent, as HTTP has it, already authenticated."""
+    """One authenticated request: method, path, query, body and user."""
 
     __slots__ = ("body", "content_type", "method", "path", "query", "user", "user_agent")
 
@@ -118,7 +118,7 @@ class Request:
 
 
 class Core:
-    """The API's meaning; ``chain`` is the admission that writes pass through, ``reviewer`` answers reviews."""
+    """Carries out requests on transactions; ``chain`` is admission, ``reviewer`` answers access and token reviews."""
 
     def __init__(self, chain: Sequence[Plugin] = DEFAULT_CHAIN, reviewer: Reviewer | None = None) -> None:
         self.chain = Chain(chain)
@@ -154,7 +154,7 @@ class Core:
         return _warned(response, txn) if txn.warnings else response
 
     def understand(self, request: Request, txn: Transaction) -> tuple[Operation, Kind]:
-        """What a request asks for; raises ``ApiError`` when it cannot be told."""
+        """The operation that a request asks for, and its kind; raises ``ApiError``."""
         target = routing.parse_path(request.path)
         if target is None:
             raise routing.no_such_resource()
@@ -183,7 +183,7 @@ class Core:
 
 
 def deprecations(op: Operation, kind: Kind) -> tuple[str, ...]:
-    """What callers are told of what they use, whatever becomes of the request."""
+    """The deprecation warnings of a resource, given whether or not the request succeeds."""
     if op.resource in _DEPRECATED and not op.group:
         return (_DEPRECATED[op.resource],)
     return (kind.deprecation,) if kind.deprecation else ()
@@ -265,7 +265,7 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
 
 
 class _Reader:
-    """Reads the options and the body that a verb has."""
+    """Reads an ``Operation`` from a request: the options and the body that its verb has."""
 
     __slots__ = ("kind", "request", "target", "verb")
 

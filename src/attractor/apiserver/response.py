@@ -1,4 +1,4 @@
-"""What the core answers.
+"""``Response``: the core's answer, with a body of one object, a list, any JSON, or a log.
 
 A body stays as stored bytes for as long as possible: reading an object is then a look-up and one splice of its
 resourceVersion, and a list is a join.
@@ -101,7 +101,7 @@ class LongListBody:
 
 
 def run_through(steps: Generator[None, None, T]) -> T:
-    """What a generator of pauses answers, without the pauses."""
+    """Run a generator to its end and return its value, without pausing."""
     try:
         while True:
             next(steps)
@@ -111,7 +111,7 @@ def run_through(steps: Generator[None, None, T]) -> T:
 
 
 class JsonBody(NamedTuple):
-    """Any other answer."""
+    """Any other JSON value."""
 
     value: JsonObject
 
@@ -190,5 +190,5 @@ class Response:
 
 
 def refusal(error: ApiError) -> Response:
-    """The answer that an error is."""
+    """The response that carries an error's Status."""
     return Response(error.code, JsonBody(error.status()))

@@ -64,7 +64,7 @@ class Server:
         self.core = core or Core()
         self.outside = outside or NobodyOutside()
         self.pause: Callable[[], Awaitable[None]] | None = None
-        """How to wait a little for a controller; None when none runs, for then waiting is in vain."""
+        """Waits a little for a controller; None when no controllers run, for then waiting is in vain."""
         self.oldest = 0
         """Versions below this one are no longer read, whether the store still has them or not."""
         self.retries = RetryQueue()
@@ -108,7 +108,7 @@ class Server:
         return Transaction(snapshot, self.source, self.snapshot_at)
 
     async def read(self, snapshot: Snapshot, look: Callable[[Transaction], T]) -> T:
-        """What a look at a snapshot shows, with the outside's answers where it needs them; raises ``ApiError``."""
+        """Evaluate ``look`` on a snapshot, calling webhooks where it needs their answers; raises ``ApiError``."""
         consultation = Consultation(self)
         while True:
             try:
@@ -237,7 +237,7 @@ def _written(response: Response, write: Any) -> Response:
 
 
 def _unwritten(error: StoreFull | StoreUnavailable) -> ApiError:
-    """What a client is told of a store that does not write."""
+    """The API error for a store that does not write."""
     if isinstance(error, StoreFull):
         return InsufficientStorage(f"nothing was written: {error}")
     return ServiceUnavailable(f"the store cannot be reached: {error}")

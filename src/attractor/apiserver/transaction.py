@@ -1,4 +1,4 @@
-"""What the core reads from and writes into while it answers one request.
+"""``Transaction``: the reads and the writes of one attempt to answer a request.
 
 Guarantees: reads come from one snapshot, overlaid with this transaction's own writes; every key that was read is
 compared when the transaction commits, so a write never rests on something that changed meanwhile. Time, uids and
@@ -24,7 +24,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 class Source(Protocol):
-    """Where a transaction takes what is not in the store."""
+    """Source of time, uids and randomness for transactions."""
 
     def now(self) -> str:
         """The time, as ``metav1.Time`` writes it."""
@@ -67,14 +67,14 @@ class Beforehand(Exception):
 
 
 class Piece(NamedTuple):
-    """A part of what a request writes that has a version of its own."""
+    """One of several commits that a request makes, with a revision of its own."""
 
     puts: dict[str, bytes]
     deletes: set[str]
 
 
 class Transaction:
-    """One attempt to answer one request."""
+    """One attempt to answer one request: reads from a snapshot or a draft, collects compares, puts and deletes."""
 
     __slots__ = (
         "_kept", "_now", "answers", "compares", "deletes", "done", "history", "may_wait", "pieces", "puts", "snapshot",
@@ -95,7 +95,7 @@ class Transaction:
         self.history = history
         self.answers = answers
         self.warnings: dict[str, None] = {}
-        """What admission wants the caller to know, whether or not the request succeeds."""
+        """Warnings for the caller, given whether or not the request succeeds; an ordered set."""
         self.may_wait = may_wait
         """Whether the driver runs the request again when the core raises ``NotYet``."""
         self.done: AbstractSet[str] = _NOTHING

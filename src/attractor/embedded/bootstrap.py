@@ -1,4 +1,4 @@
-"""What every cluster starts with, as Kubernetes names it.
+"""The objects that every cluster starts with, as Kubernetes names them.
 
 A cluster with admission of built-in kinds has everything that a fresh kube-apiserver has, another one only the roles
 that are for people to bind, and those for discovery, health and reviews, which are bound already. What is there is

@@ -1,4 +1,4 @@
-"""A lookout over the store's history: it reads each change once, for all who wait for certain changes.
+"""Change notifier: reads each change of the store once, for all who wait for certain changes.
 
 Waking every waiter for every write would cost more than the write. So nothing happens on a write but a timer being set,
 if none is; when it goes off, what has come since is read in one go and the bells of those concerned are rung.
@@ -21,7 +21,7 @@ SETTLE_S = 0.005
 BATCH_EVENTS = 1000
 
 
-class Lookout:
+class ChangeNotifier:
     """Rings the bell of whoever a change concerns; whatever the history no longer tells concerns everybody."""
 
     def __init__(self, store: Store, is_of_note: Callable[[Event], bool] | None = None) -> None:

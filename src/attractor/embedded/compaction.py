@@ -1,4 +1,4 @@
-"""How long old versions can be read: as long as kube-apiserver keeps them in etcd, five to ten minutes.
+"""Expiry of old versions: they can be read for as long as kube-apiserver keeps them in etcd, five to ten minutes.
 
 A list at an old version, and the continue token of one, are answered from history. A store keeps that for as long as
 it has room, but clients should not come to rely on more than a cluster gives them, idle or not. Watches are another

@@ -31,7 +31,7 @@ from attractor.apiserver.fairness.configuration import LEVELS, SCHEMAS
 from attractor.apiserver.kinds.custom import registry as custom_registry
 from attractor.apiserver.kinds.registry import builtin_kind, served_builtin
 from attractor.apiserver.request.caller import User
-from attractor.embedded.change_notifier import Lookout
+from attractor.embedded.change_notifier import ChangeNotifier
 from attractor.embedded.ownership import OwnershipChanges
 from attractor.objects.errors import ApiError, Conflict, NotFound
 
@@ -76,7 +76,7 @@ class Controller:
 
 
 class Facts(NamedTuple):
-    """What a planner may know beside the store."""
+    """Facts that a planner may know beside the store."""
 
     now: str
     root_ca: str
@@ -244,26 +244,26 @@ class Controllers:
         self._server = server
         self._root_ca = root_ca
         self._controllers = tuple(one for one in ALL_CONTROLLERS if one.name in names or one.name in ALWAYS)
-        self._lookout: Lookout | None = None
+        self._notifier: ChangeNotifier | None = None
         self._collector = Collector()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        self._lookout = Lookout(self._server.store, is_of_note)
-        self._lookout.follow(self._collector.take)
+        self._notifier = ChangeNotifier(self._server.store, is_of_note)
+        self._notifier.follow(self._collector.take)
         for controller in self._controllers:
             if controller.concerns is _never:
                 work = self._run_at_intervals(controller)
             else:
-                work = self._run(controller, self._lookout.bell(controller.concerns(self._server.store)))
+                work = self._run(controller, self._notifier.bell(controller.concerns(self._server.store)))
             self._tasks.append(asyncio.create_task(work, name=f"controller {controller.name}"))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._lookout is not None:
-            self._lookout.close()
+        if self._notifier is not None:
+            self._notifier.close()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -290,8 +290,8 @@ class Controllers:
         """Plan and perform until nothing is left to do; answers how long the last plan took, in seconds."""
         while True:
             snapshot = await self._server.store.snapshot()
-            assert self._lookout is not None, "controllers run from `async with` on"
-            self._lookout.catch_up()
+            assert self._notifier is not None, "controllers run from `async with` on"
+            self._notifier.catch_up()
             facts = Facts(self._server.source.now(), self._root_ca, self._collector)
             started = time.perf_counter()
             operations = list(controller.plan(snapshot, facts))

@@ -1,4 +1,4 @@
-"""Where the API servers of a cluster are: the endpoints of the service ``kubernetes``.
+"""Endpoints of the service ``kubernetes``: the addresses of the cluster's API servers.
 
 A server adds the address that it listens on and takes it away when it stops. On a store of its own it is the only one,
 so what an earlier server left there is replaced; on a shared one ``presence`` takes those away that were killed.

@@ -1,4 +1,4 @@
-"""Which changes may give the garbage collector something to do.
+"""Changes of ownership: those that may give the garbage collector something to do.
 
 The collector is not asked for nothing. Most writes of objects with owners (a
 controller creates a child, and keeps it up to date) leave ownership as it should be, and that can be told from the

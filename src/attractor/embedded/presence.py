@@ -1,4 +1,4 @@
-"""Which servers of a cluster are alive: each says so every ten seconds, and any of them takes the silent ones out.
+"""Presence of a cluster's servers: each shows a sign of life every ten seconds, and any of them takes out the silent.
 
 Where servers share a store, each keeps a key beside the API's objects that it changes every ``RENEW_S``. A server
 whose key has not changed for ``LEASE_S``, by the clock of whoever looks, is taken out of the endpoints of the service

@@ -1,4 +1,4 @@
-"""The way to a Service, in a cluster without a network of its own.
+"""Addresses of Services, in a cluster without a network of its own.
 
 A ClusterIP leads nowhere here: no kube-proxy routes it. So a Service is reached, in this order, at the address that
 was configured for it, at its ``externalName``, or at the first ready endpoint of its EndpointSlices.

@@ -35,7 +35,7 @@ async def ensure_token_key(store: Store) -> None:
 
 
 class ServiceAccountTokens:
-    """Tells whose token one is, as of now."""
+    """Verifies service account tokens, as of now."""
 
     def __init__(self, store: Store, source: Source) -> None:
         self._store = store

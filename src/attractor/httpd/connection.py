@@ -79,7 +79,7 @@ class Observer(Protocol):
 
 
 class Shared:
-    """What all connections of a listener have in common."""
+    """State that all connections of a listener share."""
 
     def __init__(self, handler: Handler, limits: Limits, observer: Observer, *, gate: Gate | None = None) -> None:
         self.handler = handler
@@ -113,7 +113,7 @@ class Connection(Party):
         self._current: HttpRequest | None = None
         """The request being answered; None while reading."""
         self._awaited: asyncio.Future[Any] | None = None
-        """What a deferred answer waits for; then ``_current`` is set too."""
+        """The future of a deferred answer; then ``_current`` is set too."""
         self._stream: Stream | None = None
         """Set while an answer streams; then ``_current`` is set too."""
         self._is_paused = False

@@ -1,4 +1,4 @@
-"""Priority and fairness, carried out: requests wait for seats, and for the one processor that all of them share.
+"""API Priority and Fairness on the event loop: requests wait for seats, and for the one processor that they share.
 
 The scheduler is ``apiserver.fairness``; here it meets the event loop. Most requests are answered in one step of the
 loop and take no seat; what has to wait (for a disk, a webhook, or slices of the processor) holds its seats meanwhile.

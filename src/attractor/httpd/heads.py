@@ -1,4 +1,4 @@
-"""Heads that a client repeats are read once.
+"""Request heads, and a cache of those that a client repeats.
 
 A client sends the same headers with each of its requests; only the first line, the length of the body and the body
 differ. So a connection remembers the heads that it has read, and a request that arrives whole and repeats one of them

@@ -1,4 +1,4 @@
-"""How much a client may cost, in bytes, in numbers and in seconds."""
+"""``Limits``: bounds on what a client may cost, in bytes, in numbers and in seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which shape a client gets its answer: as it is, indented, in YAML or protobuf, as a Table, or as metadata alone.
+"""Content negotiation of answers: JSON as it is or indented, YAML, protobuf, a Table, or metadata alone.
 
 Most clients take JSON as it is; for them nothing is decoded. Everything else goes through ``formats``.
 """
@@ -57,7 +57,7 @@ _PLAIN = frozenset({b"application/json", b"*/*", b"application/json, */*", b""})
 
 
 class Shape(NamedTuple):
-    """What was agreed with the client."""
+    """The format that was agreed with the client."""
 
     agreed: Negotiated
     pretty: bool
@@ -163,7 +163,7 @@ def view_of(path: str, value: Mapping[str, object], txn: Transaction) -> View | 
 
 
 class WatchFormat(NamedTuple):
-    """How a watch's events become bytes."""
+    """The encoding of a watch's events."""
 
     encode: Callable[[WatchEvent], bytes]
     shared_by: Hashable

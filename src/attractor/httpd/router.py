@@ -231,7 +231,7 @@ class Router:
         trail: Trail | None,
         asked: Attributes | None,
     ) -> Reply | Deferred[Reply]:
-        """What a request is answered when it is its flow's turn: at once where that is exempt."""
+        """The answer to a request when its flow gets a seat: at once where the flow is exempt."""
         flow = fairness.flow_of_all(user)
         if flow is None or not flow.schema.is_exempt:
             asked = asked or attributes_of(request.method, request.path, query)
@@ -244,7 +244,7 @@ class Router:
         return fairness.run(flow, seats, partial(self._carried_out, request, query, user, trail, asked))
 
     def _seats(self, asked: Attributes, query: Query, nominal: int) -> int:
-        """How many seats a list takes."""
+        """The number of seats that a list takes."""
         if asked.name:
             return 1
         where = f"{asked.namespace}/" if asked.namespace else ""

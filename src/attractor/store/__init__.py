@@ -5,8 +5,8 @@ grow with each transaction; reads are of a snapshot; a watcher sees every change
 in order, can resume from any retained revision, and is told ``Compacted`` when it cannot.
 
 Read ``contract`` first (reader, writer and watch; speculative commit is an optional capability), then ``mvcc`` (the
-sans-I/O core of every engine) and ``sorted_map`` (what it stands on), then ``local`` and ``watchers`` (what the engines
-share), then ``memory``, ``sqlite`` and ``etcd``. ``open_store`` makes any of them from an address. The store knows
+sans-I/O core of every engine) and ``sorted_map`` (what it stands on), then ``local`` (what the engines share),
+then ``memory``, ``sqlite`` and ``etcd``. ``open_store`` makes any of them from an address. The store knows
 nothing of Kubernetes: keys are text, values are bytes.
 """
 

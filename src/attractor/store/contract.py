@@ -155,7 +155,7 @@ class Watch(Protocol):
 
 
 class Reader(Protocol):
-    """What is in a store, now and at earlier revisions."""
+    """The reading side of a store: snapshots of now and of earlier revisions."""
 
     @property
     def is_exclusive(self) -> bool:
@@ -177,7 +177,7 @@ class Reader(Protocol):
         ...
 
     def snapshot_nowait(self) -> Snapshot:
-        """What this process knows now; on a shared engine it may lag behind other processes."""
+        """The newest state that this process knows; on a shared engine it may lag behind other processes."""
         ...
 
     def snapshot_at(self, revision: int) -> Snapshot:
@@ -186,7 +186,7 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    """Transactions, and how much history is kept."""
+    """The writing side of a store: transactions and compaction."""
 
     async def commit(
         self, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
@@ -207,7 +207,7 @@ class Writer(Protocol):
 
 
 class Watchable(Protocol):
-    """Changes, in order."""
+    """The watching side of a store: its events, in order."""
 
     def watch(self, prefix: str, *, after: int) -> AbstractAsyncContextManager[Watch]:
         """All events after that revision under a prefix, in order, in batches that never split a revision.
@@ -218,7 +218,7 @@ class Watchable(Protocol):
         ...
 
     def events_after(self, prefix: str, after: int, *, limit: int = 0) -> Batch:
-        """What a watcher at that revision has to read now, without waiting; the batch may be empty.
+        """The events that a watcher at that revision has to read now, without waiting; the batch may be empty.
 
         With a limit it stops at the first whole revision that reaches it. Raises as entering ``watch`` does.
         """

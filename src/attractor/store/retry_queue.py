@@ -41,7 +41,7 @@ class _Turn:
 
 
 class RetryQueue:
-    """Who may retry, by key; knows only the keys that somebody wants."""
+    """The turns at contended keys; knows only the keys that somebody has or waits for."""
 
     def __init__(self, rng: Random | None = None) -> None:
         self._turns: dict[str, _Turn] = {}

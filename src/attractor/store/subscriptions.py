@@ -1,4 +1,4 @@
-"""Who is told of which changes.
+"""Subscriptions: callbacks by watched prefix.
 
 Telling takes one look-up for each length of prefix that is watched, whatever the number of watchers, and touches only
 those concerned.
@@ -18,7 +18,7 @@ MAX_DIRECTORIES = 10_000
 
 
 class Subscriptions:
-    """Who wants to hear of which prefix."""
+    """The callbacks of each watched prefix."""
 
     def __init__(self) -> None:
         # Length of prefix -> prefix -> callbacks (a dict for its order: first come, first told).

@@ -1,4 +1,4 @@
-"""Who asks, and with which options to delete, list and watch."""
+"""The user of a request, and the options of delete, list and watch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class User(msgspec.Struct, frozen=True):
-    """Who asks."""
+    """The user of a request."""
 
     name: str = "system:anonymous"
     uid: str = ""
@@ -17,7 +17,7 @@ class User(msgspec.Struct, frozen=True):
 
 
 class Preconditions(msgspec.Struct, frozen=True):
-    """What must still be true of the object for a delete to happen."""
+    """Conditions on the object without which a delete does not happen."""
 
     uid: str | None = None
     resource_version: str | None = None

@@ -24,4 +24,4 @@ class Undecodable(BadRequest):
     def __init__(self, text: str, restored: str) -> None:
         super().__init__(text)
         self.restored = restored
-        """What the decoder said, in the words of Go's converter from maps."""
+        """The decoder's text, in the words of Go's converter from maps."""

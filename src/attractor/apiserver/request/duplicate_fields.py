@@ -1,4 +1,4 @@
-"""What stands twice in a body."""
+"""Fields that stand twice in a body."""
 
 from __future__ import annotations
 

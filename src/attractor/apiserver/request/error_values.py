@@ -42,7 +42,7 @@ def _emptied(value: Any) -> Any:
 
 
 def _at(document: Any, path: str) -> Any:
-    """What stands at a path; None if nothing does."""
+    """The value at a path; None if there is none."""
     for name, index in _STEP.findall(path):
         if name and isinstance(document, dict):
             document = document.get(name)

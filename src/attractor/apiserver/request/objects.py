@@ -66,7 +66,7 @@ def _name_in_place(kind: Kind, obj: JsonObject) -> None:
 
 
 def strict_errors(duplicates: Sequence[str], unknown: Sequence[str], places: dict[str, int] | None = None) -> list[str]:
-    """What a strict reader objects to, in the order of the text if it is known where fields stand.
+    """Fields that strict validation refuses, in the order of the text if it is known where fields stand.
 
     As many as kube-apiserver tells: the first hundred.
     """

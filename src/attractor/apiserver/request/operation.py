@@ -1,4 +1,4 @@
-"""What a caller asks for, after routing: a verb on a resource, with its options and body."""
+"""``Operation``: a verb on a resource, with its options and body, as routing understood the request."""
 
 from __future__ import annotations
 

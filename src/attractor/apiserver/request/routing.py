@@ -21,7 +21,7 @@ OLD_VERBS: Final = frozenset({"proxy", "watch"})
 
 
 class Target:
-    """What a path names."""
+    """The resource, namespace, name and subresource that a path names."""
 
     __slots__ = ("group", "name", "namespace", "resource", "subresource", "version")
 

@@ -1,4 +1,4 @@
-"""What a verb works with: the operation, the kind it is about, the transaction, and the admission chain."""
+"""``Call``: the arguments of a verb: operation, kind, transaction and admission chain."""
 
 from __future__ import annotations
 

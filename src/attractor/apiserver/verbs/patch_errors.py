@@ -1,4 +1,4 @@
-"""What a patch made of an object, as Kubernetes shows it in a refusal.
+"""The patched object as Kubernetes shows it in a refusal.
 
 It keeps as text what a patch leaves alone, and Go wrote that text: structs in the order of their fields, maps sorted by
 key. Whatever lies on the patch's way was taken apart and is written anew, sorted by key; so is what a merge patch

@@ -88,7 +88,7 @@ def matching(
 
 
 class Page(NamedTuple):
-    """What a list shows: the entries, and the answer that holds them."""
+    """One page of a list: its entries, and the body that holds them."""
 
     entries: Sequence[Entry]
     body: ListBody

@@ -29,7 +29,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class WatchEvent(NamedTuple):
-    """What a watcher is told; ``object`` is encoded JSON."""
+    """One watch event; ``object`` is encoded JSON."""
 
     type: str
     object: bytes
@@ -113,7 +113,7 @@ class Watch:
         )
 
     def initial_events(self, snapshot: Snapshot) -> Iterator[WatchEvent]:
-        """What is there already, if the watcher wants it."""
+        """The initial events, if the watcher wants them."""
         if not self.initial:
             return
         entries = snapshot.range(self.prefix)
@@ -125,7 +125,7 @@ class Watch:
             yield self.bookmark(snapshot.revision, ends_initial=True)
 
     def translate(self, event: Event) -> WatchEvent | None:
-        """What the watcher is told of a change; None when it does not concern it."""
+        """The watch event of a change; None when it does not concern this watch."""
         if self.key is not None and event.key != self.key:
             return None
         now = event.value is not None and self._matches(event.value)
@@ -137,7 +137,7 @@ class Watch:
         return None
 
     def translate_all(self, events: Sequence[Event]) -> list[WatchEvent]:
-        """What the watcher is told of several changes; what has to be converted elsewhere is converted together."""
+        """The watch events of several changes; what a webhook converts is converted together."""
         if self.kind.remote:
             before = [event.previous.value for event in events if event.previous is not None]
             self.kind.prepare([*before, *(event.value for event in events if event.value is not None)])

@@ -111,7 +111,7 @@ def in_json(reply: Reply) -> bytes:
 
 
 class Trail:
-    """One request's."""
+    """The audit trail of one request."""
 
     def __init__(self, asked: Asked, verdict: Verdict, sink: AuditSink, now: Callable[[], str]) -> None:
         self._asked = asked

@@ -1,4 +1,4 @@
-"""Who is asking: bearer tokens, client certificates, or nobody in particular.
+"""Authentication: bearer tokens, client certificates, or nobody in particular.
 
 A token that is not known is refused; a request without credentials comes from ``system:anonymous``. Tokens are looked
 up by their digest, so that the time of a look-up says nothing about them, and they are never kept in the clear.

@@ -1,4 +1,4 @@
-"""What goes over the wire, and in which shape: discovery, OpenAPI, tables, metadata, YAML, protobuf.
+"""Formats of answers: discovery, OpenAPI, tables, metadata, YAML, protobuf.
 
 Pure functions from what the server knows (a snapshot of the store, a kind, objects) and what the client says it takes
 (``Accept``, ``Content-Type``) to bytes. No sockets, no clock: the time comes in as an argument.

@@ -1,4 +1,4 @@
-"""How old something is, as kubectl prints it: about two or three significant figures.
+"""Ages as kubectl prints them: about two or three significant figures.
 
 >>> human_duration(5 * 60 + 7), human_duration(3 * 3600), human_duration(40 * 86400)
 ('5m7s', '3h', '40d')

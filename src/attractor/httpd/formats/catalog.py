@@ -1,4 +1,4 @@
-"""What the server serves right now: built-in kinds and those of established CustomResourceDefinitions.
+"""The catalog of served resources: built-in kinds and those of established CustomResourceDefinitions.
 
 ``catalog(snapshot)`` is the one source of discovery and OpenAPI. Groups, versions and resources stand in the order in
 which Kubernetes lists them: built-in groups first, then custom groups by name; within a group stable versions before

@@ -40,7 +40,7 @@ _FIXED_PATHS = (
 
 
 class Ask(NamedTuple):
-    """What a page is asked for, and what it may show."""
+    """A request for a page, and the snapshot that it may show."""
 
     request: HttpRequest
     query: Query

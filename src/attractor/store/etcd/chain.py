@@ -31,7 +31,7 @@ FIRST_PLACEHOLDER = -(10**17)
 
 
 class Change(NamedTuple):
-    """What a transaction does, and what must hold for it."""
+    """A transaction: its puts and deletes, and what it compares."""
 
     compares: Mapping[str, int]
     puts: Mapping[str, bytes]
@@ -64,17 +64,17 @@ class Write:
         self.followers: list[Write] = []
         """Those that rest on this one."""
         self.checked: dict[str, int] = {}
-        """What was compared when it was sent."""
+        """The revisions that were compared when it was sent."""
         self.timer: asyncio.TimerHandle | None = None
 
     def ending(self) -> asyncio.Future[None]:
-        """What to wait for until the mirror shows the write, or it has failed."""
+        """A future that is done when the mirror shows the write, or it has failed."""
         if self.ended is None:
             self.ended = self.done.get_loop().create_future()
         return self.ended
 
     def compares(self) -> dict[str, int]:
-        """What must hold, with revisions for placeholders; where a write deleted the key, that is 0 as ever."""
+        """The revisions to compare, placeholders replaced; where a write deleted the key, that is 0 as ever."""
         rests_on = self.rests_on
         return {
             key: rests_on[key].revision if compared < 0 and key in rests_on else compared
@@ -96,7 +96,7 @@ class Chain:
         self._newest: dict[str, _Newest] = {}
 
     def get(self, key: str, view: View) -> tuple[Entry | None, Write | None]:
-        """What a draft on that view shows of a key, and the own write that it is from, if it is from one."""
+        """The entry of a key in a draft on that view, and the own write that it is from, if it is from one."""
         newest = self._newest.get(key)
         if newest is None or 0 < newest.write.revision <= view.revision:
             return view.get(key), None

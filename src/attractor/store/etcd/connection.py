@@ -178,7 +178,7 @@ def is_refused(error: CallFailed) -> bool:
 
 
 def translated(error: CallFailed, options: EtcdOptions) -> StoreError:
-    """What an error of etcd means to the caller of a store."""
+    """The store error that an error of etcd means."""
     code, details = error.code, error.details
     if "too large" in details or "too many operations" in details or "larger than max" in details:
         return TooLarge(f"{options} takes no transaction of this size: {details}; nothing was written")

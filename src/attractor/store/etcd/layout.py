@@ -1,4 +1,4 @@
-"""How a store lies in etcd: our keys under a prefix, our transactions as etcd's.
+"""The layout of a store in etcd: our keys under a prefix, our transactions as etcd's.
 
 Beside the keys there is one more, the *head* (the prefix and U+0000, which no key of ours begins with). Every
 transaction writes it, so its ``mod_revision`` is the revision of the last transaction: reading this one key, which is

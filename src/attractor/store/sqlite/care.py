@@ -41,7 +41,7 @@ _SUFFIXES = ("", "-wal", "-shm", "-mark", "-reserve")
 
 @dataclass(frozen=True)
 class Whole:
-    """What a store holds that is as it was written."""
+    """The undamaged content of a store."""
 
     revision: int
     compacted: int
@@ -50,7 +50,7 @@ class Whole:
 
 @dataclass
 class Repaired:
-    """What was saved of a damaged store."""
+    """The result of a repair."""
 
     revision: int = 0
     """The state is that of this revision."""

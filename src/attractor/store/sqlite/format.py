@@ -1,4 +1,4 @@
-"""What lies in the file of the SQLite engine, and how one knows that it is as it was written; pure but for the header.
+"""The format of the SQLite engine's file, with its checksums; pure but for the header.
 
 Tables: ``log`` has one row for each group of transactions that were made durable together; ``entry`` has the state at
 the revision ``meta.folded``, and the log goes on from there. Every row has a checksum of all its columns. ``meta``
