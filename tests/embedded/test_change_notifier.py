@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor.apiserver.kinds.served_kind import in_order
-from attractor.embedded.change_notifier import ChangeNotifier
 from attractor.embedded.controllers import ALL_CONTROLLERS, is_of_note
+from attractor.embedded.controllers.change_notifier import ChangeNotifier
 from attractor.store.contract import Entry, Event
 from attractor.store.memory import MemoryStore
 

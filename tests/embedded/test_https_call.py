@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from attractor.embedded.https_call import MAX_ANSWER_BYTES, CallError, HttpsCaller, Place
+from attractor.embedded.webhooks.https_call import MAX_ANSWER_BYTES, CallError, HttpsCaller, Place
 from tests.apiserver.admission.webhookserver import authority
 
 _PIECE = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attractor.apiserver.controllers.garbage import plan_garbage
 from attractor.embedded.controllers import kinds_in
-from attractor.embedded.ownership import OwnershipChanges
+from attractor.embedded.controllers.ownership import OwnershipChanges
 from attractor.store.contract import Event, Snapshot
 from attractor.store.memory import MemoryStore
 

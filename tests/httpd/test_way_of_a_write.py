@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.compiled import LIBRARY, ROOT
 
-BESIDE = {"embedded/controllers.py"}
+BESIDE = {"embedded/controllers/runner.py"}
 """Runs whenever anything has changed, some time later; not a step of this write."""
 
 PATCHED = """

@@ -1,7 +1,8 @@
 """Server and controllers in one process: ``EmbeddedCluster``.
 
 Read ``cluster`` first (what lives and ends together), then ``controllers`` (the loop that drives the planners),
-``source`` (the real clock and randomness), ``bootstrap`` (default roles) and ``kubeconfig``.
+``webhooks`` (calls to the outside), ``source`` (the real clock and randomness), ``bootstrap`` (default roles) and
+``kubeconfig``.
 """
 
 from attractor.embedded.cluster import Address, EmbeddedCluster

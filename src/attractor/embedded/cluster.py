@@ -39,10 +39,10 @@ from attractor.embedded.controllers import CONTROLLERS, Controllers
 from attractor.embedded.endpoints import place_of
 from attractor.embedded.in_process import InProcessTransport
 from attractor.embedded.presence import Presence
-from attractor.embedded.service_addresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
 from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
 from attractor.embedded.webhooks import Webhooks
+from attractor.embedded.webhooks.service_addresses import ServiceAddresses
 from attractor.httpd.audit.trail import Auditor
 from attractor.httpd.auth.authentication import ADMIN, Authenticator
 from attractor.httpd.fairness import Fairness

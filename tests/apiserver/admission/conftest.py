@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from attractor.apiserver.server import Server
-from attractor.embedded.service_addresses import ServiceAddresses
 from attractor.embedded.webhooks import Webhooks
+from attractor.embedded.webhooks.service_addresses import ServiceAddresses
 from attractor.store.memory import MemoryStore
 from tests.apiserver.admission.webhookserver import Webhook
 from tests.apiserver.conftest import Api

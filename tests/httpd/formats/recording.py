@@ -18,8 +18,8 @@ from attractor.httpd.formats.catalog import Catalog, catalog_of
 from attractor.httpd.formats.discovery import discover
 from attractor.httpd.formats.document import Document
 from attractor.httpd.formats.negotiate import negotiate
-from attractor.httpd.formats.openapi_v2 import openapi_v2
-from attractor.httpd.formats.openapi_v3 import openapi_v3
+from attractor.httpd.formats.openapi.v2 import openapi_v2
+from attractor.httpd.formats.openapi.v3 import openapi_v3
 from attractor.httpd.formats.protobuf import decode
 from attractor.httpd.formats.tables import include_object, view
 from attractor.httpd.formats.transform import TransformOptions, transform

@@ -8,7 +8,7 @@ import pytest
 from kubernetes.client import CoreV1Api
 
 from attractor.httpd.formats.catalog import catalog_of
-from attractor.httpd.formats.openapi_v2 import openapi_v2
+from attractor.httpd.formats.openapi.v2 import openapi_v2
 from attractor.httpd.formats.wire import values
 from attractor.objects.budget import Budget
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from attractor.httpd.formats.catalog import Catalog, catalog_of
-from attractor.httpd.formats.openapi_v3 import openapi_v3
+from attractor.httpd.formats.openapi.v3 import openapi_v3
 
 from .definitions import definition
 

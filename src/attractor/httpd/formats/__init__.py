@@ -4,5 +4,5 @@ Pure functions from what the server knows (a snapshot of the store, a kind, obje
 (``Accept``, ``Content-Type``) to bytes. No sockets, no clock: the time comes in as an argument.
 
 Read ``catalog`` first (what is served), then ``negotiate`` (what the client takes), then any of ``discovery``,
-``tables``, ``openapi_v3``, ``openapi_v2``, ``protobuf`` (bodies), ``protobuf_answer``.
+``tables``, ``openapi``, ``protobuf`` (bodies), ``protobuf_answer``.
 """

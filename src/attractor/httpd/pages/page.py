@@ -16,8 +16,8 @@ from attractor.apiserver.request.bodies import JSON
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.discovery import discover
 from attractor.httpd.formats.negotiate import no_representation
-from attractor.httpd.formats.openapi_v2 import openapi_v2
-from attractor.httpd.formats.openapi_v3 import openapi_v3
+from attractor.httpd.formats.openapi.v2 import openapi_v2
+from attractor.httpd.formats.openapi.v3 import openapi_v3
 from attractor.httpd.pages.health import HEALTH_PATHS
 from attractor.httpd.pages.issuer import issuer_page
 from attractor.httpd.pages.zpages import ZPAGES

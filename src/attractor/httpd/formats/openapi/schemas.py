@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.httpd.formats.openapi_paths import META
+from attractor.httpd.formats.openapi.paths import META
 from attractor.k8s import catalog
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from attractor.apiserver.fairness.configuration import LEVELS, SCHEMAS
 from attractor.apiserver.kinds.custom import registry as custom_registry
 from attractor.apiserver.kinds.registry import builtin_kind, served_builtin
 from attractor.apiserver.request.caller import User
-from attractor.embedded.change_notifier import ChangeNotifier
-from attractor.embedded.ownership import OwnershipChanges
+from attractor.embedded.controllers.change_notifier import ChangeNotifier
+from attractor.embedded.controllers.ownership import OwnershipChanges
 from attractor.objects.errors import ApiError, Conflict, NotFound
 
 if TYPE_CHECKING:

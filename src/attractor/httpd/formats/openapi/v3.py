@@ -17,8 +17,8 @@ from attractor.apiserver.request.bodies import JSON, YAML
 from attractor.httpd.formats.document import Document
 from attractor.httpd.formats.encoding import encode
 from attractor.httpd.formats.negotiate import negotiate
-from attractor.httpd.formats.openapi_parameters import PARAMETERS, TEXT_SHAPE, described, path_parameters
-from attractor.httpd.formats.openapi_paths import (
+from attractor.httpd.formats.openapi.parameters import PARAMETERS, TEXT_SHAPE, described, path_parameters
+from attractor.httpd.formats.openapi.paths import (
     DELETE_OPTIONS,
     PATCH,
     PATCH_TYPES,
@@ -32,7 +32,7 @@ from attractor.httpd.formats.openapi_paths import (
     operation_group,
     tag,
 )
-from attractor.httpd.formats.openapi_schemas import (
+from attractor.httpd.formats.openapi.schemas import (
     BEARER_TOKEN,
     GVK,
     LIST_META,

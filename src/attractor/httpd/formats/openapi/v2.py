@@ -16,8 +16,8 @@ from attractor.apiserver.request.bodies import JSON, YAML
 from attractor.httpd.formats.document import Document
 from attractor.httpd.formats.encoding import encode
 from attractor.httpd.formats.negotiate import negotiate
-from attractor.httpd.formats.openapi_parameters import PARAMETERS, TEXT_SHAPE, described, path_parameters
-from attractor.httpd.formats.openapi_paths import (
+from attractor.httpd.formats.openapi.parameters import PARAMETERS, TEXT_SHAPE, described, path_parameters
+from attractor.httpd.formats.openapi.paths import (
     PATCH,
     PATCH_TYPES,
     RESOURCE_LIST,
@@ -28,8 +28,8 @@ from attractor.httpd.formats.openapi_paths import (
     endpoints,
     tag,
 )
-from attractor.httpd.formats.openapi_protobuf import DOCUMENT, OLD_PROTOBUF, PROTOBUF
-from attractor.httpd.formats.openapi_schemas import (
+from attractor.httpd.formats.openapi.protobuf import DOCUMENT, OLD_PROTOBUF, PROTOBUF
+from attractor.httpd.formats.openapi.schemas import (
     BEARER_TOKEN,
     GVK,
     LIST_META,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.embedded.webhooks import UnknownService
+from attractor.embedded.webhooks.caller import UnknownService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from attractor.apiserver.admission.outside_calls import Answer
-from attractor.embedded.https_call import CallError, HttpsCaller, Place
+from attractor.embedded.webhooks.https_call import CallError, HttpsCaller, Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
