@@ -218,11 +218,11 @@ class Router:
                 user = self._impersonate(user, request, trail)
             if self._fairness is None:
                 return self._carried_out(request, query, user, trail, asked)
-            return self._in_turn(self._fairness, request, query, user, trail, asked)
+            return self._when_seated(self._fairness, request, query, user, trail, asked)
         except ApiError as error:
             return refusal(request, error)
 
-    def _in_turn(
+    def _when_seated(
         self,
         fairness: Fairness,
         request: HttpRequest,
