@@ -53,11 +53,11 @@ class Scope:
 
     @property
     def sees_all(self) -> bool:
-        """Whether every object of the namespace is in the scope."""
+        """Return whether every object of the namespace is in the scope."""
         return not self.label_selector and not self.field_selector
 
     def covers(self, obj: EncodedObject) -> bool:
-        """Whether an object is in the scope."""
+        """Return whether an object is in the scope."""
         if self.namespace and obj.key.namespace != self.namespace:
             return False
         if self.label_selector and not self._labels.matches(labels_of(obj)):

@@ -56,7 +56,7 @@ class Election:
 
     @property
     def attempt_s(self) -> float:
-        """How long one attempt to renew may take; half the deadline, so that a second one is possible."""
+        """Return the time for one attempt to renew: half the deadline, so that a second one is possible."""
         return self.renew_deadline_s / 2
 
     def __post_init__(self) -> None:

@@ -176,7 +176,7 @@ class Manager:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process may write: it holds the Lease, or there is no election."""
+        """Return whether this process may write: it holds the Lease, or there is no election."""
         return self._elector is None or self._elector.is_leader
 
     @property
@@ -186,7 +186,7 @@ class Manager:
 
     @property
     def is_ready(self) -> bool:
-        """Whether caches are synced and this process runs its controllers, or stands by and could lead."""
+        """Return whether caches are synced and this process runs its controllers, or stands by and could lead."""
         return not self._wrong() and not self._unsynced() and not self._leaderless()
 
     def _wrong(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a reconcile returns to be run again although nothing changed; ``None`` means only when something changes."""
+    """Request of a reconcile to be run again although nothing changed; ``None`` means only when something changes."""
 
     requeue: bool = False
     """Run again soon, with the backoff of a failure but without counting as one."""

@@ -97,7 +97,7 @@ class RequestLog:
         return [entry for entry in self._entries if entry.is_write]
 
     def count(self, verb: str = "", resource: str = "", *, name: str = "", code: int = 0) -> int:
-        """How many requests match; the arguments are those of ``select``."""
+        """Return the number of requests that match; the arguments are those of ``select``."""
         return len(self.select(verb, resource, name=name, code=code))
 
     def select(self, verb: str = "", resource: str = "", *, name: str = "", code: int = 0) -> list[LoggedRequest]:

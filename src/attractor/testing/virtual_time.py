@@ -79,7 +79,7 @@ class VirtualTime:
 
     @property
     def is_held(self) -> bool:
-        """Whether a thread is at work, which holds the clock."""
+        """Return whether a thread is at work, which holds the clock."""
         return self._threads > 0
 
     def jump(self, seconds: float) -> None:

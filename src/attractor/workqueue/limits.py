@@ -46,7 +46,7 @@ class Backoff:
         self._failures.pop(key, None)
 
     def failures(self, key: Hashable) -> int:
-        """How often the key failed since it was last forgotten."""
+        """Return how often the key failed since it was last forgotten."""
         return self._failures.get(key, 0)
 
 

@@ -60,7 +60,7 @@ Exit code: 0 holds, holds within bounds that the verdict names (or admitted), 1 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what ``attractor check`` takes."""
-    parser.description = "Explore every reachable state of a specification and decide its properties."
+    parser.description = "Explore every reachable state of a specification or a world, and decide its properties."
     parser.epilog = _EXAMPLES
     add_target(parser)
     parser.add_argument(

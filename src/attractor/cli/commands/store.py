@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Say what ``attractor store`` takes."""
     parser.description = "Look after the file of a SQLite store."
     parser.epilog = _EXAMPLES
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="COMMAND", required=True)
     checks = "Check every row, and that nothing acknowledged is missing; changes nothing"
     verify = add_part(actions, "verify", checks, "attractor store verify cluster.db")
     verify.add_argument("path", type=_file, metavar="PATH", help="the store: PATH or sqlite:PATH")

@@ -408,7 +408,7 @@ def _read(cls: type[O], mapped: Mapped, answer: bytes) -> O:
 
 
 def _appliable(obj: JsonObject) -> JsonObject:
-    """What may be applied of an object that was perhaps read."""
+    """Return the part of an object that may be applied, even if it was read before."""
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **authors_part(obj)}
 
 

@@ -44,7 +44,7 @@ class BackgroundWork:
 
     @property
     def running(self) -> int:
-        """How many run now."""
+        """Return the number of pieces of work that run."""
         return self._running
 
     def __len__(self) -> int:

@@ -22,7 +22,7 @@ def find_condition(conditions: list[Condition], type_: str) -> Condition | None:
 
 
 def is_true(conditions: list[Condition], type_: str, *, generation: int = 0) -> bool:
-    """Whether a condition is ``"True"``; with ``generation``, only if it is about that generation of the spec."""
+    """Return whether a condition is ``"True"``; with ``generation``, only if it is about that generation."""
     found = find_condition(conditions, type_)
     return found is not None and found.status == "True" and (not generation or found.observed_generation == generation)
 

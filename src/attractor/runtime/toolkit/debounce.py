@@ -76,7 +76,7 @@ class Debounce(Generic[K]):
 
     @property
     def next_due_s(self) -> float | None:
-        """When the next key is due; ``None`` when none waits."""
+        """Return when the next key is due; ``None`` when none waits."""
         while self._order:
             at, ticket, key = self._order[0]
             known = self._waiting.get(key)

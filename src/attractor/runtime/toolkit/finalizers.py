@@ -25,7 +25,7 @@ def finalizer_name(kind: type[Resource]) -> str:
 
 
 def has_finalizer(obj: Resource, name: str) -> bool:
-    """Whether an object has a finalizer."""
+    """Return whether an object has a finalizer."""
     return name in obj.metadata.finalizers
 
 

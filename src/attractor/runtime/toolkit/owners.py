@@ -52,12 +52,12 @@ def add_owner(owner: Resource, child: Resource) -> bool:
 
 
 def is_owned_by(child: Resource, owner: Resource) -> bool:
-    """Whether ``owner`` is among the owners of ``child``, by uid."""
+    """Return whether ``owner`` is among the owners of ``child``, by uid."""
     return any(reference.uid == owner.metadata.uid for reference in child.metadata.owner_references)
 
 
 def is_controlled_by(child: Resource, owner: Resource) -> bool:
-    """Whether ``owner`` is the controlling owner of ``child``, by uid."""
+    """Return whether ``owner`` is the controlling owner of ``child``, by uid."""
     known = child.metadata.controller
     return known is not None and known.uid == owner.metadata.uid
 

@@ -21,7 +21,7 @@ class Permanent(Exception):
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Whether an error is ``Permanent``, or an exception group that contains one."""
+    """Return whether an error is ``Permanent``, or an exception group that contains one."""
     if isinstance(error, BaseExceptionGroup):
         return any(is_permanent(inner) for inner in error.exceptions)
     return isinstance(error, Permanent)

@@ -53,7 +53,7 @@ class MapState(NamedTuple, Generic[S]):
 
 
 class ObjectStateMap(Generic[S]):
-    """What a controller remembers of its objects, found by object key or by the identity of an outside entity.
+    """A controller's memory of its objects, found by object key or by the identity of an outside entity.
 
     ``ctx.recall``, ``remember``, ``forget`` and ``defer`` are this map, seen from a reconcile.
 

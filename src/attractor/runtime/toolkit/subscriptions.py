@@ -29,7 +29,7 @@ class Subscription(Generic[T]):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it is cancelled, and gets nothing more."""
+        """Return whether it is cancelled, and gets nothing more."""
         return self._channel.is_closed
 
     def deliver(self, item: T) -> None:

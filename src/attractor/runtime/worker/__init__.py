@@ -1,4 +1,4 @@
-"""What runs a controller: from a watch event to a key of the queue, to a reconcile, to what follows it.
+"""Workers of a controller: from a watch event to a key of the queue, to a reconcile, to what follows it.
 
 Guarantees: one object is never reconciled twice at once; a change is never missed, only joined with others; a reconcile
 that fails or hangs hurts nobody else. Read ``running_controller`` first (queue, workers, limits), then ``routing``

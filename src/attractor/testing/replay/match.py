@@ -45,7 +45,7 @@ def _matters(found: Difference) -> bool:
 
 
 def _compared(value: Any) -> Any:
-    """What of a value is compared: of a refusal, its code and reason."""
+    """Return the part of a value that is compared: of a refusal, its code and reason."""
     if isinstance(value, dict):
         if value.get("kind") == "Status" and value.get("status") == "Failure":
             return {name: value.get(name) for name in ("code", "reason")}

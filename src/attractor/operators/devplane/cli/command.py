@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Say what ``attractor dev`` takes."""
     parser.description = "A developer control plane: processes and services as objects of a Kubernetes API, run here."
     parser.epilog = _EXAMPLES
-    parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
+    parts = parser.add_subparsers(dest="part", metavar="COMMAND", required=True)
     _add_up(parts)
     status = _part(parts, "status", "Show what runs, and where", "attractor dev status")
     status.set_defaults(run=_run_status)

@@ -336,12 +336,12 @@ def tell_end(executable: Executable, run: Run) -> None:
 
 
 def is_run_again(policy: RestartPolicy, run: Run) -> bool:
-    """Whether a run that ended by itself is followed by another; one whose end nobody saw counts as failed."""
+    """Return whether a run that ended by itself is followed by another; one whose end nobody saw counts as failed."""
     return policy == "Always" or (policy == "OnFailure" and run.exit_code != 0)
 
 
 def next_backoff_s(before_s: float, run: Run) -> float:
-    """How long to wait after a run: twice as long as before it, up to a limit, unless it was a steady one."""
+    """Return the delay after a run: twice as long as before it, up to a limit, unless it was a steady one."""
     lasted = timedelta() if run.started_at is None or run.finished_at is None else run.finished_at - run.started_at
     if lasted >= timedelta(seconds=STEADY_S):
         return FIRST_BACKOFF_S
@@ -349,7 +349,7 @@ def next_backoff_s(before_s: float, run: Run) -> float:
 
 
 def waits_s(status: ExecutableStatus, run: Run, now: datetime) -> float:
-    """How much longer the next run has to wait for the backoff; 0 when its time has come."""
+    """Return how much longer the next run has to wait for the backoff; 0 when its time has come."""
     if run.finished_at is None:
         return 0.0
     return max(0.0, status.backoff_seconds - (now - run.finished_at).total_seconds())

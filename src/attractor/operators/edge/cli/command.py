@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\
 examples:
   attractor edge serve --kubeconfig ./admin
-      an API server with the kinds of the edge operator, which refuses what the tables do not have
+      an API server that refuses moves which the tables do not have
   attractor edge coordinator --kubeconfig ./admin
       run the coordinator; start a second one and either may be killed
   attractor edge credentials berlin --kubeconfig ./admin > ./agent
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Say what ``attractor edge`` takes."""
     parser.description = "Two actors and a coordinator: clusters and apps on cloudlets, by agents that may crash."
     parser.epilog = _EXAMPLES
-    parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
+    parts = parser.add_subparsers(dest="part", metavar="COMMAND", required=True)
     _add_serve(parts)
     _add_coordinator(parts)
     _add_agent(parts)
@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _add_serve(parts: Any) -> None:
     """As ``attractor serve``, with the kinds' admission."""
-    part = parts.add_parser("serve", help="Serve a Kubernetes API that refuses what the tables do not have")
+    part = parts.add_parser("serve", help="Serve a Kubernetes API with the operator's admission")
     serve.configure(part)
     part.description = "As `attractor serve`, with the admission of the edge operator."
     part.epilog = "example:\n  attractor edge serve --store sqlite:edge.db --kubeconfig ./admin"

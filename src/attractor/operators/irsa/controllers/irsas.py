@@ -180,7 +180,7 @@ _ACTION = re.compile(ACTION_PATTERN)
 
 
 def problem_of(spec: IrsaSpec) -> str:
-    """What is wrong with a spec, for its author; empty when nothing is."""
+    """Return the mistake in a spec, for its author; empty when there is none."""
     if not spec.policy.statement:
         return "spec.policy.statement: at least one statement must be provided"
     for number, statement in enumerate(spec.policy.statement):
