@@ -160,7 +160,7 @@ TABLE = (
         "Worlds",
         "attractor.check.world",
         "Real controllers with everything around them: API server, caches, queues, users and faults.",
-        "World Faults Create Edit Delete Script Swinging WorldState owned_by happens NoAnswer",
+        "World Faults Create Edit Delete Script OscillatingClock WorldState owned_by happens NoAnswer",
     ),
     _page(
         "world-properties",
@@ -168,7 +168,7 @@ TABLE = (
         "attractor.check.world",
         "What controllers owe their users, and a library of what every controller owes.",
         """
-        eventually_stable goes_quiet always always_step always_step_by sometimes Claim StepClaim no_orphans
+        eventually_stable quiesces always always_step always_step_by sometimes Claim StepClaim no_orphans
         no_duplicates at_most_one_worker finalizer_after_clean_up no_write_after_deletion status_not_ahead
         unchanged_by conformance
         """,
