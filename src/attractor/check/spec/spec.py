@@ -90,7 +90,7 @@ class Outside:
 
 
 class Step:
-    """The step that an ``always_step`` property judges."""
+    """The step that an ``always_step`` property judges: ``before`` and ``after``, ``action`` and ``arguments``."""
 
     __slots__ = ("action", "after", "arguments", "before")
 
@@ -102,7 +102,24 @@ class Step:
 
 
 class Spec:
-    """The base of specifications. Inside actions ``self`` is the state; outside, a specification with its constants."""
+    """Base class of specifications: a state machine in Python. Inside actions ``self`` is the state.
+
+        class Lock(Spec):
+            inside: frozenset[str] = var(frozenset())
+
+            @action(thread=("a", "b"))
+            def enter(self, thread: str) -> None:
+                require(not self.inside)
+                self.inside |= {thread}
+
+            @always
+            def never_both(self) -> bool:
+                return len(self.inside) < 2
+
+        check(Lock()).assert_holds()
+
+    ``Spec(name=value)`` sets constants; ``a | b`` composes two specifications.
+    """
 
     view: Any = Outside()
     constants: dict[str, Any]
@@ -163,12 +180,12 @@ class Spec:
         return tuple(name for name, _ in self._of(words.Action))
 
     def choose(self, options: Iterable[T]) -> T:
-        """Pick one of ``options``: every pick is explored; with none, the action is disabled."""
+        """Pick one of ``options``: every pick is explored, and with none the action is disabled."""
         picked: T = self.view.choose(options)
         return picked
 
     def enabled(self, action: Any, *arguments: Any) -> bool:
-        """Whether ``action`` (its name or declaration) can be taken; without arguments: whether any instance can."""
+        """Whether an action, by name or declaration, can be taken; without arguments, whether any instance can."""
         name = action if isinstance(action, str) else getattr(action, "name", None) or action.__name__
         if not isinstance(self.declared.get(name), words.Action):
             raise SpecError(f"{author_line()}: {type(self).__name__} has no action {name!r}")
@@ -179,7 +196,7 @@ class Spec:
         )
 
     def recall(self, predicate: words.Predicate[Any], arguments: tuple[Any, ...]) -> bool:
-        """Read a remembered predicate as one yes or no; evaluated in place once the step has written something."""
+        """Read a ``predicate`` as one remembered value; evaluated directly once the step has written something."""
         remembered = self.layout.get(("predicate", predicate.name))
         if remembered is None or self.view.has_written():
             return bool(predicate.function(self, *arguments))
@@ -203,7 +220,7 @@ class Spec:
         return [(name, each) for name, each in cls.declared.items() if isinstance(each, kind)]
 
     def of(self, kind: type[Any]) -> list[tuple[str, Any]]:
-        """The declarations of one kind that are switched on, bases first, in the order of their writing."""
+        """The declarations of one kind that are switched on, those of base classes first."""
         return [
             (name, each) for name, each in self._of(kind) if not isinstance(each, words.Declared) or each.applies(self)
         ]
@@ -218,7 +235,9 @@ RESERVED = {
 
 
 class Composition:
-    """Specifications side by side: same-named variables are shared, everything else is theirs."""
+    """Several specifications side by side: same-named variables are shared, everything else is separate. Made by ``a |
+    b``.
+    """
 
     def __init__(self, *parts: Spec | Composition) -> None:
         self.parts: list[Spec] = [
@@ -239,7 +258,7 @@ class Composition:
         return model
 
     def compile(self) -> Model:
-        """The joint model; made once."""
+        """The joint model that engines explore; made once."""
         return self._compiled
 
 

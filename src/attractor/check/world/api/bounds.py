@@ -11,9 +11,9 @@ from attractor.check.errors import SpecError
 class Bounds:
     """The limits that keep a world finite; where one keeps anything from happening, the verdict is *holds within* it.
 
-    world = World(controllers=[pairs], objects=[...], bounds=Bounds(lag=4))
+        world = World(controllers=[pairs], objects=[...], bounds=Bounds(lag=4))
 
-    A verdict that a bound limited says what to write to raise it; ``attractor check --widen`` raises it for you.
+    Such a verdict says how to raise the bound; ``attractor check --widen`` raises it for you. Each is at least 1.
     """
 
     lag: int = 3
@@ -23,11 +23,11 @@ class Bounds:
     generations: int = 8
     """Generations of one object."""
     generated_names: int = 16
-    """Generated names before they come again."""
+    """Generated names before they repeat."""
     ordered_names: int = 3
-    """Generated names, the first ones, that sort in any order."""
+    """How many of the first generated names sort in any order."""
     background: int = 2
-    """Pieces of a controller's background work that make steps at once."""
+    """Pieces of a controller's background work that take steps at once."""
     answers: int = 200
     """Answers that one reconcile may ask for."""
 
@@ -44,16 +44,20 @@ class Bounds:
         return f"Bounds({said})"
 
     def as_dict(self) -> dict[str, int]:
-        """The bounds by their names."""
+        """The bounds by name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def but(self, **changes: int) -> Bounds:
-        """The same bounds, except for some."""
+        """The same bounds, except for some.
+
+        Raises:
+            SpecError: There is no such bound.
+        """
         if unknown := changes.keys() - self.as_dict().keys():
             raise SpecError(f"a world has no bound {', '.join(sorted(unknown))}; it has {', '.join(self.as_dict())}")
         return replace(self, **changes)
 
     def raised(self, name: str) -> Bounds:
-        """The same bounds with one of them raised by one (``answers`` doubled)."""
+        """The same bounds with one raised: by one, or doubled for ``answers``."""
         value: int = getattr(self, name)
         return self.but(**{name: 2 * value if name == "answers" else value + 1})

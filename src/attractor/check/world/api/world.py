@@ -49,23 +49,47 @@ FEW_WORKERS = 2
 
 
 class World:
-    """A world that can be checked. It is a value: composing and exploring it changes nothing that can be noticed.
+    """Real controllers with everything around them, as one specification for ``check``.
 
-    ``workers`` is for controllers that declare none: what you give ``Manager(workers=...)``. Where you do not say,
-    there are two, and where production's four would do more the verdict is *holds within* two. ``own_writes=False``
-    shows what breaks if reads miss own writes.
+        world = World(
+            controllers=[pairs],
+            objects=[pair("red")],
+            users=[Edit(ConfigPair, WEB, spec=[{"value": "blue"}])],
+            faults=Faults(crash=1),
+            properties=[eventually_stable(desired)],
+        )
+        check(world).assert_holds()
 
-    ``bounds`` keep it finite (``Bounds``); a write that would exceed the lag waits for the watch, or with
-    ``closes_lagging_watches`` closes it.
+    The API server's verbs, the caches, the queues, the client and the reconcile functions are the production ones, run
+    step by step; modelled are the network, time, failures, users and outside systems. A world is a value: exploring it
+    changes nothing that can be noticed.
 
-    ``hosts`` are processes: names of replicas, each of which runs all ``controllers``; or, instead of
-    ``controllers``, a mapping that says what each of them runs. Each has caches, queues and memory of its own.
+    Args:
+        controllers: The controllers under check; every host runs all of them.
+        objects: What is stored at the beginning.
+        users: What people may do, and how often.
+        faults: What may go wrong, and how often; by default nothing but declared timeouts.
+        properties: What must be true.
+        externals: Models of the outside systems that controllers declare, by protocol class.
+        bounds: The limits that keep the world finite.
+        name: For verdicts and files; by default the controllers' names.
+        workers: Workers of controllers that declare none, as in ``Manager(workers=...)``. Where nobody says, there are
+            two; if production's four could do more, the verdict is *holds within* two.
+        closes_lagging_watches: A write that would exceed the lag closes the watch, instead of waiting for it.
+        hosts: Names of processes that each run all ``controllers``; or instead of those, what each process runs. Each
+            has caches, queues and memory of its own.
+        election: The first of the hosts that run the same leads; without it all of them act at once.
+        own_writes: ``False`` shows what breaks when reads may miss own writes.
+        garbage_collection: Whether dependents of deleted objects are deleted.
+        quiesces: Whether the world also claims that it quiesces.
+        resync: Everything may be reconciled again at any time; that is not fair, so nothing can rely on it.
+        kinds: Kinds that nothing else here mentions.
+        clock: The instants that time passes through; it stands still at the last one, unless it is an
+            ``OscillatingClock``.
+        external_failure: Makes the error of a call of an outside system that gets no answer.
 
-    ``quiesces`` adds the claim that the world quiesces; ``kinds`` names kinds that nothing else here mentions;
-    without ``election`` every host acts at once, with it the first of those that run the same leads. ``clock`` is
-    the instants that the time goes through (it stands still at one, and never if it is an ``OscillatingClock``);
-    ``externals`` are models of outside systems by protocol class, ``external_failure`` what a call raises that gets
-    no answer. ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is not fair.
+    Raises:
+        SpecError: The world cannot be checked as it is put together; the text names the fix.
     """
 
     def __init__(
@@ -91,7 +115,6 @@ class World:
         clock: Sequence[datetime] | None = None,
         external_failure: Callable[[], Exception] = NoAnswer,
     ) -> None:
-        """Put a world together; the class says what each argument is."""
         self._given = {name: value for name, value in locals().items() if name != "self"}
         _require_lists(controllers=controllers, objects=objects, users=users, properties=properties)
         self.placement = placement(controllers, hosts)
@@ -127,7 +150,10 @@ class World:
     def but(self, **changes: Any) -> World:
         """The same world, except for some of its arguments.
 
-        world.but(users=[], bounds=world.bounds.but(lag=4))
+            world.but(users=[], bounds=world.bounds.but(lag=4))
+
+        Raises:
+            SpecError: A world takes no such argument.
         """
         unknown = sorted(changes.keys() - self._given.keys())
         if bounds := {name: value for name, value in changes.items() if name in self.bounds.as_dict()}:
@@ -140,7 +166,9 @@ class World:
         return made
 
     def wider(self, bound: str) -> World | None:
-        """The same world with a bound raised by one (``answers`` doubled); None for what is no bound of a world."""
+        """The same world with one bound raised: by one, or doubled for ``answers``; ``None`` for what is no bound of a
+        world.
+        """
         if bound == "timeout":
             return self.but(faults=replace(self.faults, timeout=2 if self.faults.timeout is None else 1))
         if bound == "workers":

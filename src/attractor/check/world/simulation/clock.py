@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class OscillatingClock(tuple["datetime", ...]):
-    """Instants of which the last two follow each other for ever."""
+    """A world's clock that never stands still: instants of which the last two alternate for ever."""
 
     __slots__ = ()
 

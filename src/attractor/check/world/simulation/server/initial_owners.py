@@ -19,7 +19,13 @@ R = TypeVar("R", bound="Resource")
 
 
 def owned_by(owner: Resource, child: R, *, controller: bool = True) -> R:
-    """A copy of an initial object that belongs to another one, which comes before it in ``objects``."""
+    """A copy of an initial object with an owner reference to another initial object.
+
+    Args:
+        owner: The owner; it comes before the child in ``World(objects=...)``.
+        child: The object that is owned.
+        controller: Whether the owner is the controlling one.
+    """
     made = child.deep_copy()
     reference = OwnerReference(
         api_version=owner.gvk.api_version,
