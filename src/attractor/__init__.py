@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         Result,
         TerminalError,
         Watches,
-        controller,
     )
+    from attractor.runtime.controller import controller  # not from the package: its module has the same name
     from attractor.workqueue import Backoff, MaxOf, TokenBucket
 
 _HOMES = {
@@ -70,8 +70,8 @@ _HOMES = {
         "Result",
         "TerminalError",
         "Watches",
-        "controller",
     ),
+    "attractor.runtime.controller": ("controller",),
     "attractor.workqueue": ("Backoff", "MaxOf", "TokenBucket"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

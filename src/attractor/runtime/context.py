@@ -188,8 +188,16 @@ class Context:
     ) -> Any:  # fmt: skip
         """Send a patch as it is given, whatever the object's version; for a guarded change see ``patch_from``.
 
-        A ``merge`` patch (RFC 7396) and a ``strategic`` one (built-in kinds only) are objects, a ``json`` patch
-        (RFC 6902) is a list of operations.
+        Args:
+            kind: A class, or a ``GroupVersionKind`` for a plain ``dict``.
+            key: Namespace and name.
+            body: An object for ``merge`` and ``strategic``, a list of operations for ``json``.
+            type: ``merge`` (RFC 7396), ``json`` (RFC 6902), or ``strategic`` for built-in kinds.
+            subresource: Such as ``status``.
+
+        Raises:
+            NotFound: There is no such object.
+            Invalid: The patch cannot be carried out, or the server refuses its result.
         """
         if body is None or not isinstance(kind, _KINDS):
             raise TypeError(
@@ -201,8 +209,14 @@ class Context:
     def patch_from(self, original: R, changed: R, *, subresource: str = "") -> effects.Patch[R]:
         """Write what differs between an object as it was read and a changed copy of it, as a merge patch.
 
-        Raises ``Conflict`` if somebody changed the object since. With ``subresource="status"`` the status is written
-        and nothing else, without it all but that.
+        Args:
+            original: The object as it was read.
+            changed: A changed ``deep_copy()`` of it.
+            subresource: ``status`` to write the status and nothing else; empty to write everything but that.
+
+        Raises:
+            Conflict: Somebody changed the object since it was read.
+            NotFound: The object is gone.
         """
         body = guarded(difference(original, changed, subresource), original)
         return effects.Patch(type(original), original.key, body, "merge", subresource)

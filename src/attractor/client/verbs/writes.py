@@ -183,9 +183,19 @@ class Writing(Reading):
     ) -> O:
         """Write what differs between an object as it was read and a changed copy of it, as a merge patch.
 
-        The patch carries the original's ``resourceVersion``, so that it raises ``Conflict`` when somebody was faster;
-        without ``optimistic_lock`` the last writer wins. Nothing is sent when nothing differs: ``changed`` is the
-        answer then. With ``subresource="status"`` the status is written and nothing else, without it all but that.
+        Nothing is sent when nothing differs; ``changed`` is returned then.
+
+        Args:
+            original: The object as it was read.
+            changed: A changed ``deep_copy()`` of it.
+            subresource: ``status`` to write the status and nothing else; empty to write everything but that.
+            optimistic_lock: Send the original's ``resourceVersion``; without it the last writer wins.
+            dry_run: Let the server check and answer, without storing anything.
+            field_manager: The owner of the written fields, if not the client's.
+
+        Raises:
+            Conflict: Somebody changed the object since it was read.
+            NotFound: The object is gone.
         """
         body = difference(original, changed, subresource)
         if not body:
