@@ -276,9 +276,23 @@ def described(name: str) -> str:
     return f"::: {name}\n{OPTIONS.get(name, '')}"
 
 
+def fixtures() -> str:
+    """The fixtures of the pytest plug-in that take no others but our own, with their docstrings."""
+    module = package()["testing.async_fixtures"]
+    shown = ["## Fixtures", "", "pytest loads them by itself; async tests need pytest-asyncio.", ""]
+    for name, found in module.members.items():
+        if not isinstance(found, griffe.Function) or found.docstring is None or "request" in found.parameters:
+            continue
+        if any(str(one.value).endswith(".fixture") for one in found.decorators):
+            shown += [f"### `{name}`", "", found.docstring.value, ""]
+    return "\n".join(shown)
+
+
 def text(page: Page) -> str:
     """A page: what it is about, what is on it, and then each name."""
     shown = "\n".join(described(f"{page.module}.{name}") for name in page.members)
+    if page.module == "attractor.testing":
+        shown = f"{fixtures()}\n{shown}"
     example = f"```python\nfrom {page.module} import {', '.join(page.members[:3])}\n```"
     return f"# {page.title}\n\n{page.text}\n\n{example}\n\n{shown}"
 
