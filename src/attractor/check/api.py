@@ -82,7 +82,6 @@ def check(
         properties: Decide only these, by name.
         deadlock: Whether a state without a next step is a violation.
         symmetry: Use declared interchangeability for safety properties; counts are then smaller than the full ones.
-            Liveness is always decided on the full graph.
         stop_at_first: Stop soon after the first violation.
         max_depth: Bound on the levels of the search.
         max_states: Bound on the distinct states.

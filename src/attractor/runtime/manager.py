@@ -60,6 +60,25 @@ class Manager:
 
     Guarantees: an object is never reconciled twice at once by one controller; caches are synced before the first
     reconcile; with an election, a controller that needs the leader writes only while this process holds the Lease.
+
+    Args:
+        client: What reads and writes; its transport is measured from now on.
+        controllers: At least one.
+        namespace: Watch only this namespace; empty for all.
+        scopes: Watch only a part of single kinds, by namespace, labels or fields.
+        transform: Applied to every object before it is cached, such as ``drop_managed_fields``.
+        externals: The outside systems that controllers declare, by protocol class.
+        election: Lead only while holding this Lease; ``None`` for no election.
+        health: Host and port of ``/healthz``, ``/readyz`` and ``/metrics``; ``None`` for none.
+        workers: How many objects each controller reconciles at once, whatever it declares.
+        timeout_s: Limit of one reconcile, where a controller declares none; ``None`` for no limit.
+        grace_s: How long running reconciles may take to finish after ``stop``.
+        resync_s: How often everything is reconciled again although nothing changed; ``None`` for never.
+        now: The clock of events and leases.
+        tracer: Where spans of reconciles go.
+
+    Raises:
+        BuilderError: There is no controller, two have one name, or a declared outside system is missing.
     """
 
     def __init__(
@@ -80,27 +99,6 @@ class Manager:
         now: Callable[[], datetime] = wall_clock,
         tracer: Tracer | None = None,
     ) -> None:
-        """Prepare the controllers; nothing runs before ``run`` or ``running``.
-
-        Args:
-            client: What reads and writes; its transport is measured from now on.
-            controllers: At least one.
-            namespace: Watch only this namespace; empty for all.
-            scopes: Watch only a part of single kinds, by namespace, labels or fields.
-            transform: Applied to every object before it is cached, such as ``drop_managed_fields``.
-            externals: The outside systems that controllers declare, by protocol class.
-            election: Lead only while holding this Lease; ``None`` for no election.
-            health: Host and port of ``/healthz``, ``/readyz`` and ``/metrics``; ``None`` for none.
-            workers: How many objects each controller reconciles at once, whatever it declares.
-            timeout_s: Limit of one reconcile, where a controller declares none; ``None`` for no limit.
-            grace_s: How long running reconciles may take to finish after ``stop``.
-            resync_s: How often everything is reconciled again although nothing changed; ``None`` for never.
-            now: The clock of events and leases.
-            tracer: Where spans of reconciles go.
-
-        Raises:
-            BuilderError: There is no controller, two have one name, or a declared outside system is missing.
-        """
         declared = tuple(controllers)
         self._externals = dict(externals or {})
         _check(declared, self._externals)
