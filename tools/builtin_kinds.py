@@ -4,7 +4,7 @@
     tools/builtin_kinds.py [1.36.4]
 
 For another version: run this, then tools/builtin_kinds_stubs.py, then set ``KUBERNETES_VERSION`` and the counts that
-tests/objects/builtin pins. Needs Go, to fetch the published modules through the module proxy and to read Go source.
+tests/k8s pins. Needs Go, to fetch the published modules through the module proxy and to read Go source.
 
 Only facts are taken: names, schemas, descriptions, Go types, JSON tags, protobuf numbers. The same version gives the
 same bytes. The entries are JSON, loaded one by one when asked for:

@@ -7,7 +7,7 @@ import pytest
 from attractor.apiserver.kinds.builtin import ServiceNeeds, service_needs
 from attractor.objects.fields import FieldSelector, FieldSelectorError
 from attractor.objects.json_types import JsonObject
-from tests.apiserver.builtin.pipeline import changed, created, pod_spec, strategy, template, workload
+from tests.apiserver.kinds.builtin.pipeline import changed, created, pod_spec, strategy, template, workload
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from attractor.check.report.json_difference import difference
 from attractor.check.report.story_builder import story_of
 from attractor.check.report.table import lines
 from attractor.check.world import Faults, World, eventually_stable
-from tests.check.story.tale import tale
+from tests.check.report.tale import tale
 from tests.check.world.pairs import both_are_right, naive, pair
 from tests.quality.zoo import outside_call_repeated, result_of_a_predecessor
 

@@ -10,7 +10,7 @@ import pytest
 from attractor.k8s import catalog
 from attractor.schema.node import Schema
 
-RECORDINGS = Path(__file__).parents[2] / "golden/kube-apiserver-1.36"
+RECORDINGS = Path(__file__).parents[1] / "golden/kube-apiserver-1.36"
 BUILTIN = {
     "ConfigMap": ("", "v1", "configmaps"),
     "Secret": ("", "v1", "secrets"),

@@ -17,7 +17,7 @@ from attractor.testing.replay.differential import agree, random_run
 from tests.check.world.asking import Line, LineModel, answerer, asker, speaker
 from tests.check.world.everything import everything
 from tests.check.world.pairs import KEY, Pair, child, naive, pair, pairs
-from tests.testing.replaying.test_replay import Bank, Vault, lender, together, uncached
+from tests.testing.replay.test_replay import Bank, Vault, lender, together, uncached
 
 FAULTS = Faults(
     crash=2,

@@ -35,7 +35,7 @@ NOT_THE_KINDS_OWN = (
     ),
 )
 """How conversations begin that are also about what admission or the requester's name make of objects."""
-RECORDINGS = Path(__file__).parents[2] / "golden" / "kube-apiserver-1.36"
+RECORDINGS = Path(__file__).parents[3] / "golden" / "kube-apiserver-1.36"
 
 
 def resource_of(path: str) -> tuple[ResourceInfo | None, str]:

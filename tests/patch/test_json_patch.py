@@ -14,7 +14,7 @@ from attractor.objects.json_equality import same_json
 from attractor.patch.json_patch import MAX_OPERATIONS, PatchFailed, apply_json_patch
 
 VECTORS = Path(__file__).parent / "vectors"
-RECORDING = Path(__file__).parents[2] / "golden/kube-apiserver-1.36/json-patch.json"
+RECORDING = Path(__file__).parents[1] / "golden/kube-apiserver-1.36/json-patch.json"
 KUBERNETES_DIFFERS: list[tuple[Any, Any]] = [
     ({"bar": [1, 2]}, [{"op": "add", "path": "/bar/-1", "value": "5"}]),  # a negative index counts from the end
     ([None], [{"op": "test", "path": "/0"}]),  # a test without value expects null

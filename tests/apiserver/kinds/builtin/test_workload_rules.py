@@ -7,7 +7,7 @@ import pytest
 from attractor.apiserver.kinds.builtin.validation.cronschedule import schedule_error
 from attractor.apiserver.kinds.builtin.validation.workloads import validate_scale
 from attractor.objects.json_types import JsonObject
-from tests.apiserver.builtin.pipeline import change_refusals, refusals, template, workload
+from tests.apiserver.kinds.builtin.pipeline import change_refusals, refusals, template, workload
 
 DEPLOYMENT, REPLICA_SET, DAEMON_SET, STATEFUL_SET, JOB = (
     "apps/v1/Deployment",

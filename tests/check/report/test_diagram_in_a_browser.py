@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from attractor.check.report.diagram import page
-from tests.check.story.tale import tale
+from tests.check.report.tale import tale
 
 FLAGS = [
     "--headless",

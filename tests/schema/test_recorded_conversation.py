@@ -10,7 +10,7 @@ import pytest
 from attractor.schema.custom import CustomSchema
 from attractor.schema.structural import check_structural
 
-STEPS = json.loads((Path(__file__).parents[2] / "golden/kube-apiserver-1.36/crd-lifecycle.json").read_text())["steps"]
+STEPS = json.loads((Path(__file__).parents[1] / "golden/kube-apiserver-1.36/crd-lifecycle.json").read_text())["steps"]
 SCHEMA = STEPS[0]["request"]["body"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 CREATES = [
     step

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from attractor.objects.json_types import JsonObject
-from tests.apiserver.builtin.pipeline import change_refusals, refusals
+from tests.apiserver.kinds.builtin.pipeline import change_refusals, refusals
 
 RBAC = "rbac.authorization.k8s.io"
 ROLE, BINDING, CLUSTER_BINDING = f"{RBAC}/v1/Role", f"{RBAC}/v1/RoleBinding", f"{RBAC}/v1/ClusterRoleBinding"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attractor.apiserver.request.decode_errors import DecodeError
 from attractor.objects.json_types import JsonObject
-from tests.apiserver.builtin.pipeline import strategy
+from tests.apiserver.kinds.builtin.pipeline import strategy
 
 CM, SECRET, DEPLOYMENT, EVENT, ROLE = (
     "v1/ConfigMap",

@@ -16,7 +16,7 @@ from attractor.patch.merge_patch import apply_merge_patch
 from attractor.patch.strategic import BadStrategicPatch, apply_strategic_merge_patch, in_order_of
 from attractor.schema.node import Schema
 
-RECORDINGS = Path(__file__).parents[2] / "golden/kube-apiserver-1.36"
+RECORDINGS = Path(__file__).parents[1] / "golden/kube-apiserver-1.36"
 STRING = {"type": "string"}
 BY_NAME = {"type": "array", "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "name"}
 ENV = {**BY_NAME, "items": {"type": "object", "properties": {"name": STRING, "value": STRING}}}

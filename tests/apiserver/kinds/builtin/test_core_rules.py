@@ -3,7 +3,7 @@
 import pytest
 
 from attractor.objects.json_types import JsonObject
-from tests.apiserver.builtin.pipeline import change_refusals, created, refusals, strategy
+from tests.apiserver.kinds.builtin.pipeline import change_refusals, created, refusals, strategy
 
 CM, SECRET, SERVICE, CLAIM, VOLUME = (
     "v1/ConfigMap",

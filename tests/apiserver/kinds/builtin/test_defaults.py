@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from attractor.objects.json_types import JsonObject
-from tests.apiserver.builtin.pipeline import pod_spec, workload, written
+from tests.apiserver.kinds.builtin.pipeline import pod_spec, workload, written
 
 POD_SPEC = {
     "restartPolicy": "Always",

@@ -23,7 +23,7 @@ from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import MicroTime, ObjectMeta, Resource, codec
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
+ROOT = HERE.parents[1]
 RECORDINGS = [
     ROOT / "tests/golden/kube-apiserver-1.36" / f"{name}.json"
     for name in ("crd-lifecycle", "deployment-status-and-generation", "leases-and-events", "secrets-and-services")

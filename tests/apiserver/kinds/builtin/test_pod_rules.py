@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from attractor.objects.json_types import JsonObject
-from tests.apiserver.builtin.pipeline import change_refusals, pod_spec, refusals
+from tests.apiserver.kinds.builtin.pipeline import change_refusals, pod_spec, refusals
 
 LABEL = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
