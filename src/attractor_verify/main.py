@@ -45,9 +45,8 @@ def main(argv: list[str] | None = None) -> int:
     except Rejected as problem:
         print(f"error: rejected: {problem}", file=sys.stderr)
         return 1
-    print(
-        f"{shown.title}: verified; {shown.states:,} states, {shown.rows:,} rows executed again, {shown.seconds:.2f} s"
-    )
+    counts = f"{shown.states:,} states, {shown.rows:,} rows executed again"
+    print(f"{shown.title}: verified; {counts}, {shown.seconds:.2f} s")
     for name in shown.properties:
         print(f"  holds{' within ' + ', '.join(shown.bounds) if shown.bounds else ''}: {name}")
     for bound in shown.within:

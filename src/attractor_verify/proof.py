@@ -168,10 +168,7 @@ class Proof:
             begins = self.closure.mask(case.operands[0], self.everywhere)
             owed = _minus(owed, _minus(self.everywhere, begins)) if case.henceforth else owed
         elif kind != "always_eventually":
-            begun = bytearray(self.closure.count)
-            for number in initial:
-                begun[number] = 1
-            begins = bytes(begun)
+            begins = bytes(number in initial for number in range(self.closure.count))
         is_ranked = not any(_minus(_minus(owed, ranked), _minus(self.everywhere, begins)))
         require(is_ranked, f"a state that owes what a promise ({kind}) says has no rank")
         is_kept = kind != "until" or self.closure.mask(case.operands[0], ranked) == ranked

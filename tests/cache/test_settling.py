@@ -61,12 +61,13 @@ def test_a_refused_write_puts_in_doubt_until_a_later_creation_is_passed_and_a_lo
     assert (core.get(A), core.get(B)) == (None, UNSURE)
 
 
+@pytest.mark.parametrize("objects", [10_000, pytest.param(100_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("sees_all", [True, False])
-def test_a_hundred_thousand_objects_that_came_and_went_leave_nothing_behind(sees_all: bool) -> None:
+def test_many_objects_that_came_and_went_leave_nothing_behind(sees_all: bool, objects: int) -> None:
     core = ViewCore(lambda one: one, sees_all=sees_all)
     core.replace("0", core.begin(), [])
     version, most = 0, 0
-    for number in range(100_000):
+    for number in range(objects):
         key = Key("n", f"k{number}")
         version += 2
         core.sending(key)
