@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from attractor.check import World
     from attractor.check.engine.model import Model
     from attractor.check.errors import Grown
-    from attractor.check.world import World
     from attractor.check.world.simulation.model import Universe
 
 AIMS = {"states_per_cpu_second": 500_000, "executions_per_million": 50_000, "seconds_per_operator": 60}
@@ -35,7 +35,7 @@ LIMIT_S = 300.0
 
 def worlds() -> dict[str, Callable[[], World]]:
     """The measured worlds, by name; for one world of each operator also with each reduction off."""
-    from attractor.check.world import Delete, Edit, Faults
+    from attractor.check import Delete, Edit, Faults
     from attractor.check.world.simulation.reductions import unreduced
     from attractor.operators.configpair.api import ConfigPair
     from attractor.operators.configpair.proofs import WEB, world

@@ -2,7 +2,7 @@
 
     pytest examples/rehearsal.py
 
-Shows: the ``cluster`` fixture, virtual time, ``eventually``, faults at the client, the log of every request.
+Shows: the ``attractor_cluster`` fixture, virtual time, ``eventually``, faults at the client, the log of every request.
 """
 
 import asyncio
@@ -49,8 +49,9 @@ async def shows(cluster: ClusterUnderTest, text: str) -> bool:
     return (await cluster.client.get(ConfigMap, A)).data == {"text": text}
 
 
-async def test_a_bad_day(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
+async def test_a_bad_day(attractor_cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
     """Whatever is lost on the way, the note is shown; and it is created once."""
+    cluster = attractor_cluster
     cluster.faults.lost_answer("create", "configmaps")
     async with cluster.running(notes) as manager:
         await cluster.client.create(Note(metadata=ObjectMeta(name="a", namespace="default"), spec=NoteSpec(text="hi")))

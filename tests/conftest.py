@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from attractor.testing import ClusterUnderTest
 from tests.anycluster import Leftovers, given_config, lacking
 from tests.compiled import stale
 
@@ -69,6 +70,12 @@ def interrupts_are_heard() -> None:
     """Undo what a shell does to a command in the background: it, and all that it starts, would ignore SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def cluster(attractor_cluster: ClusterUnderTest) -> ClusterUnderTest:
+    """The plugin's cluster, under a name that is ours here."""
+    return attractor_cluster
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from attractor.check import Edit, Faults, World
 from attractor.check.engine.exploration import OUTSIDE, Graph, Settings
 from attractor.check.engine.native import NativeSearch
 from attractor.check.engine.search import Search
 from attractor.check.specs.irsa import Irsa
 from attractor.check.specs.twophase import TwoPhaseCommit
-from attractor.check.world import Edit, Faults, World
 from tests.check.random_specs import make_spec, programs
 from tests.check.world.pairs import KEY, Pair, pair, pairs
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WORLD = """
 import datetime, os, sys
 from attractor import Context, Key, controller
-from attractor.check.world import World
+from attractor.check import World
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 

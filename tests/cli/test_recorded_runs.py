@@ -22,7 +22,7 @@ from tests.cli.conftest import Run
 
 OPERATOR = """
 from attractor import Context, Key, ObjectMeta, controller
-from attractor.check.world import Create, Edit, Faults, World
+from attractor.check import Create, Edit, Faults, World
 from attractor.k8s.core_v1 import ConfigMap
 
 SOURCE, COPY = Key("default", "a"), Key("default", "a-copy")

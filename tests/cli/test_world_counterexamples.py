@@ -12,7 +12,7 @@ from tests.cli.conftest import Run
 
 OPERATOR = '''
 from attractor import Context, Key, ObjectMeta, controller
-from attractor.check.world import Edit, Faults, World, eventually_stable
+from attractor.check import Edit, Faults, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 
 SOURCE, COPY = Key("default", "a"), Key("default", "a-copy")

@@ -151,7 +151,7 @@ async def test_a_patch_of_equal_states_sends_nothing(client: Client, namespace: 
     created = await client.create(config_map("a", namespace=namespace, x="1"))
     answered = await client.patch_from(created, created.deep_copy())
     assert answered.metadata.resource_version == created.metadata.resource_version
-    with pytest.raises(ValueError, match="are the same"):
+    with pytest.raises(ValueError, match="change a deep_copy"):
         await client.patch_from(created, created)
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attractor.check import check
-from attractor.check.world import World
+from attractor.check import World, check
 
 
 def assert_proved(made: Callable[[], World], states: Mapping[Any, int]) -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from attractor.check import check
-from attractor.check.world import Delete, Edit, Faults, World, WorldState, eventually_stable, sometimes
+from attractor.check import Delete, Edit, Faults, World, WorldState, check, eventually_stable, sometimes
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, Struct

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from attractor.check.world import Delete, Edit, Faults, Script, World, WorldState, always, eventually_stable
+from attractor.check import Delete, Edit, Faults, Script, World, WorldState, always, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap, Namespace
 from attractor.objects.errors import AlreadyExists, Conflict
 from attractor.objects.gvk import Key

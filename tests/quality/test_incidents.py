@@ -17,7 +17,7 @@ from tests.quality import incidents
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.world import World
+    from attractor.check import World
 
 
 @dataclass(frozen=True)

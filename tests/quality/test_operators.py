@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor.check import check
-from attractor.check.world import Create, Delete, Edit, Faults, always_step, eventually_stable
+from attractor.check import Create, Delete, Edit, Faults, always_step, check, eventually_stable
 from attractor.operators.configpair import controllers as controller
 from attractor.operators.configpair import proofs as configpair
 from attractor.operators.configpair.api import ConfigPair
@@ -34,7 +33,7 @@ from attractor.operators.irsa.proofs import properties as irsa
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from attractor.check.world import World
+    from attractor.check import World
     from attractor.check.world.api.users import User
     from attractor.runtime import Controller
 

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor.check import check
-from attractor.check.world import Bounds, Faults
+from attractor.check import Bounds, Faults, check
 from attractor.cli.main import main
 from attractor.testing.replay import replay
 
 if TYPE_CHECKING:
-    from attractor.check.world import World
+    from attractor.check import World
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "zoo.md"

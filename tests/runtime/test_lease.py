@@ -17,7 +17,7 @@ from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Controller, Election, LeadershipLost, Manager, Result, controller
 from attractor.runtime.lease import Candidate
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
-from attractor.testing.faults import Faults
+from attractor.testing.faults import FaultInjector
 from tests.runtime.things import Thing, passing, thing
 
 LEASE = Key("default", "things")
@@ -67,7 +67,7 @@ async def test_the_leader_is_killed_in_the_middle_of_a_reconcile_and_the_other_t
 ) -> None:
     await cluster.install(Thing)
     log: list[tuple[str, str]] = []
-    network = Faults()
+    network = FaultInjector()
     one = cluster.manager(
         writer("one", log), client=cluster.controller_client("one", network), election=election("one")
     )
@@ -94,7 +94,7 @@ async def test_a_leader_that_is_cut_off_stops_before_the_other_may_begin(
 ) -> None:
     await cluster.install(Thing)
     log: list[tuple[str, str]] = []
-    network = Faults()
+    network = FaultInjector()
     one = cluster.manager(
         writer("one", log), client=cluster.controller_client("one", network), election=election("one")
     )

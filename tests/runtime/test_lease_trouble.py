@@ -13,7 +13,7 @@ from attractor.objects.gvk import Key
 from attractor.runtime import Context, Election, Manager, Result, controller
 from attractor.runtime.lease import Candidate, LeaderElector
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
-from attractor.testing.faults import Faults
+from attractor.testing.faults import FaultInjector
 from tests.runtime.things import Thing, passing, thing
 
 LEASE = Key("default", "things")
@@ -83,7 +83,7 @@ def bad(cluster: ClusterUnderTest) -> Bad:
 async def test_a_renewal_whose_answer_is_lost_is_found_out_by_looking_again_and_again(
     cluster: ClusterUnderTest, virtual_time: VirtualTime
 ) -> None:
-    network = Faults()
+    network = FaultInjector()
     elector = LeaderElector(cluster.controller_client("one", network), election("one"), now=virtual_time.now)
     lost: list[str] = []
     async with leading(elector, lost):
@@ -168,7 +168,7 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_hammered_by_standby
 async def test_a_standby_that_cannot_write_the_free_lease_tries_again_every_retry_period(
     cluster: ClusterUnderTest, virtual_time: VirtualTime
 ) -> None:
-    network = Faults()
+    network = FaultInjector()
     refused = network.timeout("create", "leases", times=5)
     elector = LeaderElector(cluster.controller_client("one", network), election("one"), now=virtual_time.now)
     began = virtual_time.time()
@@ -208,7 +208,7 @@ async def test_a_lease_that_somebody_else_has_taken_meanwhile_is_not_released(
 async def test_a_leader_away_from_the_server_for_longer_than_the_lease_stops_at_the_renew_deadline(
     cluster: ClusterUnderTest, virtual_time: VirtualTime
 ) -> None:
-    network = Faults()
+    network = FaultInjector()
     elector = LeaderElector(cluster.controller_client("one", network), election("one"), now=virtual_time.now)
     lost_at: list[float] = []
     async with elector.leading(lambda: lost_at.append(virtual_time.time())):

@@ -21,7 +21,7 @@ TEST = """
 import pytest
 
 from attractor.check import check
-from attractor.check.world import Faults, World, eventually_stable
+from attractor.check import Faults, World, eventually_stable
 from tests.check.world.pairs import both_are_right, naive, pair, pairs
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_counterexamples_of_worlds_of_one_name_are_kept_apart(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "two.py").write_text(
-        "from attractor.check.world import Faults, World, eventually_stable\n"
+        "from attractor.check import Faults, World, eventually_stable\n"
         "from tests.check.world.pairs import both_are_right, naive, pair\n"
         "claims = [eventually_stable(both_are_right)]\n"
         "one = World(controllers=[naive], objects=[pair()], faults=Faults(crash=1), properties=claims)\n"

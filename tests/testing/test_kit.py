@@ -9,7 +9,7 @@ from attractor.client import AnswerLost, ClientRequest, ServerUnreachable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict, Gone, NotFound, Timeout
 from attractor.objects.gvk import Key
-from attractor.testing import ClusterUnderTest, Faults, RequestLog, VirtualTime, eventually
+from attractor.testing import ClusterUnderTest, FaultInjector, RequestLog, VirtualTime, eventually
 from attractor.testing.request_log import describe
 from tests.factories import config_map
 from tests.runtime.things import passing
@@ -71,7 +71,7 @@ async def test_faults_strike_as_often_as_told_and_only_what_matches(cluster: Clu
 
 
 def test_a_verb_that_there_is_not_is_refused_where_it_is_written() -> None:
-    for wrong in (Faults().conflict, RequestLog().count):
+    for wrong in (FaultInjector().conflict, RequestLog().count):
         with pytest.raises(ValueError, match="there is no verb 'updaet'; there are: get, list, "):
             wrong("updaet", "configmaps")
 
@@ -148,7 +148,7 @@ class Pieces:
 @pytest.mark.parametrize("turns", range(6))
 async def test_whoever_stops_waiting_for_a_watch_and_asks_again_misses_nothing(turns: int) -> None:
     inner = Pieces()
-    stream = Faults().opened("pods", inner)
+    stream = FaultInjector().opened("pods", inner)
     waiting = asyncio.ensure_future(stream.receive())
     await asyncio.sleep(0)
     inner.piece.set_result(b"news")

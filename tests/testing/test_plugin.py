@@ -71,7 +71,7 @@ import sys
 sys.modules["pytest_asyncio"] = None
 """
 ASKS = """
-def test_with_a_cluster(cluster):
+def test_with_a_cluster(attractor_cluster):
     pass
 
 def test_without():
@@ -83,14 +83,14 @@ def test_without_pytest_asyncio_other_tests_run_and_the_fixture_says_what_to_ins
     pytester.makepyfile(blocks=BLOCK, test_mine=ASKS)
     found = pytester.runpytest_subprocess("-p", "blocks", "-p", "no:asyncio", "-p", "no:cacheprovider")
     found.assert_outcomes(errors=1, passed=1)
-    found.stdout.fnmatch_lines(["the fixture `cluster` needs pytest-asyncio; install it with: pip install *"])
+    found.stdout.fnmatch_lines(["the fixture `attractor_cluster` needs pytest-asyncio; install it with: pip install *"])
 
 
 def test_with_pytest_asyncio_the_fixtures_are_there_by_themselves(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
-        async def test_with_a_cluster(cluster, virtual_time):
-            assert cluster.client
+        async def test_with_a_cluster(attractor_cluster, virtual_time):
+            assert attractor_cluster.client
         """
     )
     found = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-o", "asyncio_mode=auto")
@@ -101,8 +101,8 @@ def test_a_fault_that_strikes_nothing_is_warned_of(pytester: pytest.Pytester) ->
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function")
     pytester.makepyfile(
         """
-        async def test_nothing_happens(cluster):
-            cluster.faults.conflict("update", "configmap")
+        async def test_nothing_happens(attractor_cluster):
+            attractor_cluster.faults.conflict("update", "configmap")
         """
     )
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
@@ -112,7 +112,7 @@ def test_a_fault_that_strikes_nothing_is_warned_of(pytester: pytest.Pytester) ->
 
 def test_an_async_test_that_nobody_would_run_is_told_which_line_is_missing(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
-    pytester.makepyfile("async def test_nothing_happens(cluster): ...")
+    pytester.makepyfile("async def test_nothing_happens(attractor_cluster): ...")
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     done.assert_outcomes(errors=1)
     done.stdout.fnmatch_lines(['*asyncio_mode = "auto" under *'])

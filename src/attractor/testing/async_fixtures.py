@@ -1,4 +1,4 @@
-"""``cluster`` and ``virtual_time``, where pytest-asyncio is installed; ``fixtures`` loads them."""
+"""``attractor_cluster`` and ``virtual_time``, where pytest-asyncio is installed; ``fixtures`` loads them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def chosen_clock(request: pytest.FixtureRequest) -> VirtualTime | None:
 
 
 @pytest_asyncio.fixture
-async def cluster(chosen_clock: VirtualTime | None) -> AsyncIterator[ClusterUnderTest]:
+async def attractor_cluster(chosen_clock: VirtualTime | None) -> AsyncIterator[ClusterUnderTest]:
     """A cluster in this process, empty and gone after the test; under ``virtual_time`` its stamps are virtual too."""
     from attractor.testing.cluster import ClusterUnderTest
     from attractor.testing.faults import UnstruckFault
@@ -57,6 +57,6 @@ async def cluster(chosen_clock: VirtualTime | None) -> AsyncIterator[ClusterUnde
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Say how an async test with one of the fixtures is run, where pytest would say that something is missing."""
     is_async = inspect.iscoroutinefunction(getattr(item, "function", None))
-    is_ours = not {"cluster", "virtual_time"}.isdisjoint(getattr(item, "fixturenames", ()))
+    is_ours = not {"attractor_cluster", "virtual_time"}.isdisjoint(getattr(item, "fixturenames", ()))
     if is_async and is_ours and not any(item.get_closest_marker(name) for name in ("asyncio", "anyio")):
         pytest.fail(MODE, pytrace=False)

@@ -12,7 +12,7 @@ from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime.manager import Manager, wall_clock
 from attractor.runtime.manifests import Operator, access, custom_kinds
-from attractor.testing.faults import Faults, FaultyTransport
+from attractor.testing.faults import FaultInjector, FaultyTransport
 from attractor.testing.request_log import RequestLog
 from attractor.testing.virtual_time import VirtualSource
 from attractor.testing.waiting import eventually
@@ -41,7 +41,7 @@ class ClusterUnderTest:
         self._clock = clock
         self._embedded = EmbeddedCluster(source=None if clock is None else VirtualSource(clock))
         self._stack = AsyncExitStack()
-        self.faults = Faults()
+        self.faults = FaultInjector()
         self.requests = RequestLog()
         self._client: Client | None = None
 
@@ -66,7 +66,7 @@ class ClusterUnderTest:
     ) -> None:
         await self._stack.aclose()
 
-    def controller_client(self, name: str = "", faults: Faults | None = None) -> Client:
+    def controller_client(self, name: str = "", faults: FaultInjector | None = None) -> Client:
         """A client whose requests are logged, and which faults strike.
 
         Args:

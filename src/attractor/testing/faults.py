@@ -6,7 +6,7 @@
 
 Each fault strikes the next ``times`` requests that match it, and then is over. ``FaultyTransport`` carries them out
 and logs every request; the client above cannot tell it from a bad day. A fault that strikes nothing tests nothing: the
-fixture ``cluster`` warns of it.
+fixture ``attractor_cluster`` warns of it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class UnstruckFault(UserWarning):
     """A fault was asked for, and no request came that it was for; the test has not shown what it seems to."""
 
 
-class Faults:
+class FaultInjector:
     """Faults at the clients of controllers: each strikes the next ``times`` requests that match, and then is over.
 
         cluster.faults.conflict("update", "configmaps")          # the next update of a ConfigMap is refused
@@ -183,7 +183,7 @@ class _CuttableStream:
 class FaultyTransport:
     """Carries requests, unless a fault strikes; logs all of them."""
 
-    def __init__(self, inner: Transport, faults: Faults, log: RequestLog, *, client: str = "") -> None:
+    def __init__(self, inner: Transport, faults: FaultInjector, log: RequestLog, *, client: str = "") -> None:
         self._inner = inner
         self._faults = faults
         self._log = log

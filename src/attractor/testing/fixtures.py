@@ -1,4 +1,4 @@
-"""The pytest plugin: ``cluster`` and ``virtual_time``. It is loaded by itself; async tests need pytest-asyncio.
+"""The pytest plugin: ``attractor_cluster`` and ``virtual_time``, loaded by itself; async tests need pytest-asyncio.
 
 Where pytest-asyncio is missing, other tests run all the same, and one that asks for a fixture is told what to install.
 """
@@ -17,9 +17,9 @@ class WithoutAsync:
     """The fixtures by name, for a person who has to install something first."""
 
     @pytest.fixture
-    def cluster(self) -> NoReturn:
+    def attractor_cluster(self) -> NoReturn:
         """Say what is missing."""
-        pytest.fail(MISSING.format("cluster"), pytrace=False)
+        pytest.fail(MISSING.format("attractor_cluster"), pytrace=False)
 
     @pytest.fixture
     def virtual_time(self) -> NoReturn:

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from attractor.check import check
+from attractor.check import Faults, World, check, eventually_stable
 from attractor.check.report import BadStory
 from attractor.check.report.counterexample import Counterexample, save
 from attractor.check.trace import Trace
-from attractor.check.world import Faults, World, eventually_stable
 from tests.check.world.pairs import both_are_right, naive, pair
 
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from attractor.check import check
+from attractor.check import Faults, World, check, eventually_stable
 from attractor.check.report import BadStory, Lane, Part, Step, Story
 from attractor.check.report.diagram import page
 from attractor.check.report.diagram.layout import Layout
 from attractor.check.report.json_difference import difference
 from attractor.check.report.story_builder import story_of
 from attractor.check.report.table import lines
-from attractor.check.world import Faults, World, eventually_stable
 from tests.check.report.tale import tale
 from tests.check.world.pairs import both_are_right, naive, pair
 from tests.quality.zoo import outside_call_repeated, result_of_a_predecessor

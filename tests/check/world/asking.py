@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attractor.check.world import Bounds, Faults, World, eventually_stable
+from attractor.check import Bounds, Faults, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.gvk import Key
@@ -14,7 +14,7 @@ from attractor.runtime import Context, Watches, controller
 from tests.check.world.pairs import KEY, Pair, pair
 
 if TYPE_CHECKING:
-    from attractor.check.world import WorldState
+    from attractor.check import WorldState
 
 QUESTION, ANSWER = Key("default", "question"), Key("default", "answer")
 

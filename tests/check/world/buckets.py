@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from attractor.check.world import happens
+from attractor.check import happens
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, Struct
 from attractor.runtime import Context, Reconciler, Result, controller
 
 if TYPE_CHECKING:
-    from attractor.check.world import WorldState
+    from attractor.check import WorldState
 
 KEY = Key("default", "a")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from attractor.check.world import Create, Delete, Edit, Faults, World, owned_by
+from attractor.check import Create, Delete, Edit, Faults, World, owned_by
 from attractor.k8s.core_v1 import ConfigMap, Namespace, Service, ServicePort, ServiceSpec
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key

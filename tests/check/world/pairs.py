@@ -11,7 +11,7 @@ from attractor.runtime import Context, controller
 from attractor.runtime.toolkit.owners import set_controller
 
 if TYPE_CHECKING:
-    from attractor.check.world import WorldState
+    from attractor.check import WorldState
 
 KEY = Key("default", "a")
 

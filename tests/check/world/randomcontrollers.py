@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import Create, Delete, Edit, Faults, World
+from attractor.check import Create, Delete, Edit, Faults, World
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key

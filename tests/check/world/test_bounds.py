@@ -8,10 +8,23 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, ObjectMeta, Result, controller
-from attractor.check import HoldsWithin, NotShown, SpecError, check
+from attractor.check import (
+    Bounds,
+    Create,
+    Delete,
+    Edit,
+    Faults,
+    HoldsWithin,
+    NotShown,
+    Script,
+    SpecError,
+    World,
+    WorldState,
+    always,
+    check,
+    widen,
+)
 from attractor.check.specs.twophase import TwoPhaseCommit
-from attractor.check.widening import widen
-from attractor.check.world import Bounds, Create, Delete, Edit, Faults, Script, World, WorldState, always
 from attractor.k8s.core_v1 import ConfigMap
 from tests.check.world.pairs import KEY, Pair, pair, pairs
 

@@ -22,20 +22,22 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
-from attractor.check import SpecError, Verdict, check
-from attractor.check.report.story_builder import story_of
-from attractor.check.sandbox import watchdog
-from attractor.check.world import (
+from attractor.check import (
     Bounds,
     Edit,
     Faults,
+    SpecError,
+    Verdict,
     World,
     WorldState,
     always,
     always_step,
+    check,
     eventually_stable,
     sometimes,
 )
+from attractor.check.report.replay import accounts
+from attractor.check.sandbox import watchdog
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from tests.check.world.pairs import KEY, Pair, pair
@@ -383,7 +385,7 @@ def test_a_set_is_refused_in_every_process_alike() -> None:
     """Whatever the order of a set is here, another one is tried, so the answer does not depend on luck."""
     code = (
         "from attractor.check import SpecError, check\n"
-        "from attractor.check.world import World\n"
+        "from attractor.check import World\n"
         "from tests.check.world.pairs import pair\n"
         "from tests.check.world.test_checked_code import loops\n"
         "try:\n    check(World(controllers=[loops], objects=[pair()]))\n"

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from attractor.check import SpecError, check
-from attractor.check.world import OscillatingClock
+from attractor.check import OscillatingClock, SpecError, check
 from attractor.check.world.simulation.clock import next_instant
 from attractor.check.world.simulation.walk import Walk
 from tests.quality.zoo import writes_the_time

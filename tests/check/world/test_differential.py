@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
-from attractor.check.world import Bounds, Create, Delete, Edit, Faults, World, always
+from attractor.check import Bounds, Create, Delete, Edit, Faults, World, always
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay.differential import agree
 from tests.check.world.pairs import KEY, Pair, child, naive, pair, pairs

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor.check import SpecError, check
-from attractor.check.widening import widen
-from attractor.check.world import Bounds, Delete, Faults, World, always, eventually_stable, owned_by
+from attractor.check import Bounds, Delete, Faults, SpecError, World, always, check, eventually_stable, owned_by, widen
 from attractor.k8s.core_v1 import ConfigMap, Event, ObjectReference, Service, ServicePort, ServiceSpec
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
@@ -22,7 +20,7 @@ from tests.check.world.buckets import Bucket, Progress, Storage, StorageModel, b
 from tests.check.world.pairs import KEY, Pair, pair, pairs
 
 if TYPE_CHECKING:
-    from attractor.check.world import WorldState
+    from attractor.check import WorldState
 
 WEB = Key("default", "web")
 

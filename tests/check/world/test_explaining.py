@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from attractor.check import Bounds, Edit, Faults, World
 from attractor.check.report.state_counts import explain
-from attractor.check.world import Bounds, Edit, Faults, World
 from tests.check.world.pairs import KEY, Pair, pair, pairs
 
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor.check import SpecError, check
-from attractor.check.world import Delete, Faults, World, conformance, eventually_stable
+from attractor.check import Delete, Faults, SpecError, World, check, conformance, eventually_stable
 from attractor.check.world.api.conformance import Differs
 from tests.check.world.buckets import (
     KEY,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor.check import SpecError, check
-from attractor.check.world import Edit, Faults, World, always, eventually_stable
+from attractor.check import Edit, Faults, SpecError, World, always, check, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.gvk import Key
@@ -16,8 +15,8 @@ from attractor.runtime import Context, controller
 from tests.check.world.pairs import KEY, Pair, both_are_right, child, pair, pairs
 
 if TYPE_CHECKING:
+    from attractor.check import WorldState
     from attractor.check.verdict import Verdict
-    from attractor.check.world import WorldState
     from attractor.runtime import Controller
 
 EDIT = Edit(Pair, KEY, spec=[{"text": "y"}])

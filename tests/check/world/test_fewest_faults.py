@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from attractor.check import api, check
+from attractor.check import Edit, Faults, World, always, api, check, eventually_stable
 from attractor.check.report import verdict_text
 from attractor.check.report.table import plain
-from attractor.check.world import Edit, Faults, World, always, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import ApiError
 from attractor.objects.resource import ObjectMeta
@@ -17,8 +16,8 @@ from attractor.runtime import Context, Key, controller
 from tests.check.world.pairs import KEY, Pair, both_are_right, naive, pair
 
 if TYPE_CHECKING:
+    from attractor.check import WorldState
     from attractor.check.engine.selection import EngineName
-    from attractor.check.world import WorldState
 
 FAULTS = Faults(lost_request=2, crash=1)
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor import Context, Key, controller
-from attractor.check import ImpureStep, SpecError, check
-from attractor.check.world import World, WorldState, always
+from attractor.check import ImpureStep, SpecError, World, WorldState, always, check
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from tests.check.world.pairs import Pair, pair

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pytest
 
-from attractor.check import SpecError, check
+from attractor.check import Bounds, Edit, Faults, SpecError, World, WorldState, always, check
 from attractor.check.values import snapshot
-from attractor.check.world import Bounds, Edit, Faults, World, WorldState, always
 from attractor.check.world.simulation import externals
 from attractor.check.world.simulation.process import background, controller_memory, set_order_audit
 from attractor.check.world.simulation.process import suspended as suspension

@@ -26,7 +26,7 @@ from tests.check.world.randomcontrollers import random_world
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.world import World
+    from attractor.check import World
 
 WORLDS = everything()
 

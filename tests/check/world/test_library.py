@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor import Context, Key, ObjectMeta, controller
-from attractor.check import check
-from attractor.check.world import (
+from attractor.check import (
     Bounds,
-    Claim,
     Delete,
     Edit,
     Faults,
-    StepClaim,
     World,
+    WorldProperty,
     always_step,
     at_most_one_worker,
+    check,
     finalizer_after_clean_up,
     no_duplicates,
     no_orphans,
@@ -142,7 +141,7 @@ def test_steps_and_states_can_be_claimed_in_own_words() -> None:
     def both(world: Any) -> bool:
         return len(world.list(ConfigMap)) == len([child(each, 1) for each in world.list(Pair)]) * 2 > 0
 
-    claims: list[Claim | StepClaim] = [always_step(grows), sometimes(both)]
+    claims: list[WorldProperty] = [always_step(grows), sometimes(both)]
     verdict = check(World(controllers=[pairs], objects=[pair()], properties=claims))
     assert [each.verdict for each in verdict.properties] == ["holds", "holds", "holds"]
     assert (

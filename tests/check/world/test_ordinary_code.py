@@ -31,8 +31,7 @@ import msgspec
 import pytest
 
 from attractor import Context, Key, Result, controller
-from attractor.check import SpecError, check
-from attractor.check.world import Edit, World, WorldState, always
+from attractor.check import Edit, SpecError, World, WorldState, always, check
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from tests.check.world.pairs import KEY, Pair, pair

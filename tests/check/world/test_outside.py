@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from attractor import Context, Index, Key, Watches, controller
-from attractor.check import SpecError, check
-from attractor.check.world import Edit, Faults, World, always, always_step
+from attractor.check import Edit, Faults, SpecError, World, always, always_step, check
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from tests.check.world.pairs import KEY, Pair, pair

@@ -8,9 +8,8 @@ import pytest
 
 from attractor import Context, Key, Result, controller
 from attractor.apiserver.core import Core
-from attractor.check import SpecError, check
+from attractor.check import Bounds, Delete, Edit, Faults, SpecError, World, always, check, eventually_stable
 from attractor.check.values.snapshot import freeze
-from attractor.check.world import Bounds, Delete, Edit, Faults, World, always, eventually_stable
 from attractor.check.world.simulation.reductions import unreduced
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, controller
-from attractor.check import SpecError, check
-from attractor.check.world import Bounds, Delete, Edit, World, always, eventually_stable, quiesces
+from attractor.check import Bounds, Delete, Edit, SpecError, World, always, check, eventually_stable, quiesces
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict
 from attractor.objects.resource import ObjectMeta

@@ -8,9 +8,20 @@ from datetime import timedelta
 import pytest
 
 from attractor import Context, Index, Key, ObjectMeta, Resource, Struct, controller
-from attractor.check import Spec, action, check, var
-from attractor.check.world import Edit, Faults, World, WorldState, always, always_step, eventually_stable
-from attractor.check.world.api.properties import Claim, StepClaim
+from attractor.check import (
+    Edit,
+    Faults,
+    Spec,
+    World,
+    WorldProperty,
+    WorldState,
+    action,
+    always,
+    always_step,
+    check,
+    eventually_stable,
+    var,
+)
 from attractor.check.world.simulation.server.api_server import EPOCH
 from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.runtime.toolkit.channel import Channel
@@ -59,7 +70,7 @@ def secrets_stay(before: WorldState, after: WorldState) -> bool:
 
 
 def test_a_claim_about_a_kind_that_nobody_writes_is_told() -> None:
-    claims: list[Claim | StepClaim] = [always(no_secret), always_step(secrets_stay), eventually_stable(both_are_right)]
+    claims: list[WorldProperty] = [always(no_secret), always_step(secrets_stay), eventually_stable(both_are_right)]
     verdict = check(World(controllers=[pairs], objects=[pair()], properties=claims, kinds=[Secret]))
     said = "looks at Secret, and there never is one: no object, user or controller here writes it"
     assert list(verdict.warnings) == [f"`no secret` {said}", f"`secrets stay` {said}"]

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor.check import SpecError, check
-from attractor.check.report.state_counts import variations
-from attractor.check.report.story_builder import story_of
-from attractor.check.world import (
+from attractor.check import (
     Bounds,
     Create,
     Delete,
     Edit,
     Script,
+    SpecError,
     World,
     WorldState,
     always,
     always_step,
+    check,
     sometimes,
 )
+from attractor.check.report.state_counts import variations
+from attractor.check.report.story_builder import story_of
 from attractor.check.world.simulation.walk import Walk
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay import Broken, replay, turn_of

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, controller
-from attractor.check import SpecError, Verdict, check
+from attractor.check import SpecError, Verdict, World, check
 from attractor.check.sandbox import no_event_loop, watchdog
-from attractor.check.world import World
 from tests.check.world.pairs import Pair, pair
 
 LOCK = asyncio.Lock()

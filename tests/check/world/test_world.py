@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor import Context, Key, ObjectMeta, Owns, Resource, Struct, Watches, controller
-from attractor.check import SpecError, check
+from attractor.check import Bounds, Delete, Edit, Faults, SpecError, World, WorldState, check, eventually_stable
 from attractor.check.events import Started
 from attractor.check.report.story_builder import story_of
-from attractor.check.world import Bounds, Delete, Edit, Faults, World, WorldState, eventually_stable
 from attractor.check.world.simulation.walk import Walk
 from attractor.k8s.core_v1 import ConfigMap, Namespace
 from tests.check.world.pairs import KEY, Pair, both_are_right, child, naive, pair, pairs

@@ -98,7 +98,7 @@ from tests.objects.resource.widgets import Widget
 
 if TYPE_CHECKING:
     from attractor import Context, Key
-    from attractor.check.world import World
+    from attractor.check import World
 
 @controller(for_=Widget)
 async def widgets(ctx: Context, key: Key) -> None: ...

@@ -10,7 +10,7 @@ from attractor.objects.resource import ObjectMeta
 from attractor.operators.dbcluster import Cluster, ClusterSpec, Component
 from attractor.operators.dbcluster.controllers.entropy import Certificate, Entropy
 from attractor.runtime import Context, Result, controller
-from attractor.testing.faults import Fault, Faults
+from attractor.testing.faults import Fault, FaultInjector
 from attractor.testing.request_log import LoggedRequest
 
 KEY = Key("default", "shop")
@@ -84,7 +84,7 @@ async def is_gone(client: Client, kind: Any, key: Key) -> bool:
     return False
 
 
-class Mortal(Faults):
+class Mortal(FaultInjector):
     """The network of a process that dies after so many writes: nothing of it reaches the server any more."""
 
     def __init__(self, writes: int) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from attractor.check import check
-from attractor.check.world import Bounds, Edit, Faults, World, WorldState, always, eventually_stable
+from attractor.check import Bounds, Edit, Faults, World, WorldState, always, check, eventually_stable
 from attractor.k8s.apps_v1 import StatefulSet
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.operators.dbcluster import Cluster

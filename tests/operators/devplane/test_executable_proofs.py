@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from attractor.check import check
-from attractor.check.world import Bounds, Faults, World
+from attractor.check import Bounds, Faults, World, check
 from attractor.operators.devplane.api.executables import Executable
 from attractor.operators.devplane.controllers.health import Prober
 from attractor.operators.devplane.drivers.processes import Processes

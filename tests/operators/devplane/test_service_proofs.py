@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from attractor.check import check
-from attractor.check.world import Faults, World
+from attractor.check import Faults, World, check
 from attractor.objects.errors import AlreadyExists
 from attractor.operators.devplane.api.executables import Executable
 from attractor.operators.devplane.api.services import Endpoint, Service

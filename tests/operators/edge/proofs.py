@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
-from attractor.check import Verdict, check
-from attractor.check.world import Faults, World
+from attractor.check import Faults, Verdict, World, check
 from attractor.operators.edge.proofs import worlds
 
 When = Literal["ci", "nightly"]

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from attractor.check import check
-from attractor.check.world import Faults, World
+from attractor.check import Faults, World, check
 from attractor.objects.gvk import Key
 from attractor.operators.edge.api.types import ClusterInst
 from attractor.operators.edge.controllers.agent import worker

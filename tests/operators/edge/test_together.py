@@ -12,7 +12,7 @@ from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
 from attractor.operators.edge.cli.credentials import repair
 from attractor.operators.edge.drivers.protocols import LaunchError
 from attractor.testing import eventually
-from attractor.testing.faults import Faults, FaultyTransport
+from attractor.testing.faults import FaultInjector, FaultyTransport
 from attractor.testing.request_log import RequestLog
 from tests.operators.edge.world import Edge
 
@@ -49,7 +49,7 @@ async def test_a_hundred_apps_racing_the_deletion_of_their_cluster_on_two_coordi
 async def test_the_message_that_work_has_begun_may_be_lost(
     edge: Edge, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
-    faults, plain = Faults(), edge.client
+    faults, plain = FaultInjector(), edge.client
 
     def client(user: Any) -> Any:
         made = plain(user)

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from attractor.check import check
-from attractor.check.world import Faults
+from attractor.check import Faults, check
 from attractor.operators.edge.api import intents
 from attractor.operators.edge.api.intents import status_of
 from attractor.operators.edge.api.states import TrackedState

@@ -7,9 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from attractor.check import check
+from attractor.check import Faults, World, check
 from attractor.check.specs.irsa import Irsa
-from attractor.check.world import Faults, World
 from attractor.operators.irsa.api import IamRoleServiceAccount, Policy, PolicyStatus, Role
 from attractor.operators.irsa.controllers import declarations, irsas
 from attractor.operators.irsa.controllers.documents import policy_document

@@ -4,7 +4,7 @@
 in operators that keep a phase in their status and create the phase's objects without looking.
 """
 
-from attractor.check.world import Faults, World, WorldState, eventually_stable
+from attractor.check import Faults, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_of, ensure_child, tell

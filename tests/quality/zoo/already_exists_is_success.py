@@ -4,7 +4,7 @@ The ConfigMap that exists may belong to an earlier app of the same name, and be 
 status says ready, which is never looked at again, and a moment later there is nothing.
 """
 
-from attractor.check.world import Create, Delete, World, eventually_stable
+from attractor.check import Create, Delete, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime import Context, Controller, Key, Result, controller

@@ -4,7 +4,7 @@ Server-side apply knows who owns a field and refuses to take it; ``force`` takes
 from each other for ever. The fixed one applies only the field that is its own.
 """
 
-from attractor.check.world import World
+from attractor.check import World
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_key, configmap

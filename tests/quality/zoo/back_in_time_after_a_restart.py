@@ -5,7 +5,7 @@ the app is off, sees the ConfigMap of the present, and deletes it, with all that
 Whatever cannot be made again is deleted only after the server that knows was asked.
 """
 
-from attractor.check.world import Edit, Faults, World, WorldState, always_step
+from attractor.check import Edit, Faults, World, WorldState, always_step
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import CHILD, A, App, app, child_key, child_of

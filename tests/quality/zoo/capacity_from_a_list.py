@@ -4,7 +4,7 @@ Two apps are looked at by two workers; each sees the one free place and takes it
 takes a place by creating an object whose name is the place, and the server lets only one of them.
 """
 
-from attractor.check.world import World, WorldState, always, eventually_stable
+from attractor.check import World, WorldState, always, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime import Context, Controller, Key, controller

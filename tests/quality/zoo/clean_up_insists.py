@@ -5,7 +5,7 @@ deletion and the removal of the finalizer, or because somebody was faster. Then 
 Terminating".
 """
 
-from attractor.check.world import Delete, Faults, World, eventually_stable
+from attractor.check import Delete, Faults, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import NotFound
 from attractor.runtime import Context, Controller, Key, controller

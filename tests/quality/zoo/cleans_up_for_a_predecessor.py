@@ -6,7 +6,7 @@ restart on an API server that was behind; here it is a second process that has n
 what carries the uid of the app that is being deleted.
 """
 
-from attractor.check.world import Create, Delete, World, WorldState, always
+from attractor.check import Create, Delete, World, WorldState, always
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Result, controller
 from tests.quality.zoo.kinds import FINALIZER, A, App, app, child_key, configmap, set_finalizers, tell

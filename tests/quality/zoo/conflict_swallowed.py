@@ -4,7 +4,7 @@ It means that the view was old, and that the write did not happen. Without anoth
 register for ever. Seen in cockroachdb/cockroach-operator#937, whose status stayed "Failed" after one conflict.
 """
 
-from attractor.check.world import World, eventually_stable
+from attractor.check import World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict
 from attractor.runtime import Context, Controller, Key, Result, controller

@@ -6,7 +6,7 @@ processes overlap, each has a memory of its own, and the app gets two. A name th
 
 from dataclasses import dataclass
 
-from attractor.check.world import World, eventually_stable, no_duplicates
+from attractor.check import World, eventually_stable, no_duplicates
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.resource import ObjectMeta

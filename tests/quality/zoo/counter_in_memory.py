@@ -6,7 +6,7 @@ and the revision that the status has announced is taken back.
 
 from dataclasses import dataclass
 
-from attractor.check.world import Edit, Faults, World, WorldState, always
+from attractor.check import Edit, Faults, World, WorldState, always
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of, tell

@@ -4,7 +4,7 @@ The status counts the reconciles. It never quiesces: one object keeps a worker a
 in many operators as a busy processor (keikoproj/instance-manager#234).
 """
 
-from attractor.check.world import World
+from attractor.check import World
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, ensure_child, tell

@@ -4,7 +4,7 @@ The Secret is written without a type and comes back as "Opaque". The type cannot
 and made anew, and differs again. Compare only what you set.
 """
 
-from attractor.check.world import World
+from attractor.check import World
 from attractor.k8s.core_v1 import Secret
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Controller, Key, controller

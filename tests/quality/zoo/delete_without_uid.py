@@ -5,7 +5,7 @@ its name by then. A delete that names the uid is refused; a delete by name is no
 table of the second seed misses.
 """
 
-from attractor.check.world import World, WorldState, eventually_stable
+from attractor.check import World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
 from tests.quality.zoo.kinds import CHILD, A, App, app, child_key, configmap, tell

@@ -4,7 +4,7 @@ Labels are for everybody. A ConfigMap that a user has labelled the same way, to 
 deleted without a word. Ownership is the owner reference.
 """
 
-from attractor.check.world import World, WorldState, always
+from attractor.check import World, WorldState, always
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import is_controlled_by

@@ -3,7 +3,7 @@
 The ConfigMap that somebody deletes is not made anew until something else happens to the app.
 """
 
-from attractor.check.world import Delete, World, eventually_stable
+from attractor.check import Delete, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Owns, controller
 from attractor.runtime.predicates import deleted

@@ -4,7 +4,7 @@ The check of the spec comes before the handling of deletion, so an app that name
 its finalizer for ever. Seen as a design question in crossplane/crossplane-runtime#63.
 """
 
-from attractor.check.world import Delete, Edit, World, eventually_stable
+from attractor.check import Delete, Edit, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Result, controller
 from tests.quality.zoo.kinds import FINALIZER, A, App, app, ensure_child, nothing_is_left, set_finalizers

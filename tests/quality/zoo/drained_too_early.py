@@ -6,7 +6,7 @@ was left of it stays for ever. A user who does not wait breaks every controller 
 a condition shows the one that breaks its word.
 """
 
-from attractor.check.world import Delete, Edit, Faults, Script, World, WorldState, eventually_stable
+from attractor.check import Delete, Edit, Faults, Script, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, configmap, tell

@@ -4,7 +4,7 @@ The predicate lets creations through. An edit of the spec is an event that nobod
 value. A controller is level-based: it looks at what is, whatever happened.
 """
 
-from attractor.check.world import Edit, World, eventually_stable
+from attractor.check import Edit, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, For, Key, controller
 from attractor.runtime.predicates import created

@@ -4,7 +4,7 @@ A request that is lost on its way is a matter of time. The reconcile that catche
 nothing comes back to the object: what failed once is missing for ever.
 """
 
-from attractor.check.world import Faults, World, eventually_stable
+from attractor.check import Faults, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import ApiError
 from attractor.runtime import Context, Controller, Key, controller

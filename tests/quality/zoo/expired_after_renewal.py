@@ -6,7 +6,7 @@ user who renewed in time is expired all the same. The fixed one writes only if t
 
 from datetime import UTC, datetime
 
-from attractor.check.world import Edit, World, WorldState, always_step
+from attractor.check import Edit, World, WorldState, always_step
 from attractor.runtime import Context, Controller, Key, Result, controller
 from tests.quality.zoo.kinds import A, App, app, tell
 

@@ -4,7 +4,7 @@ App and ConfigMap are created together; the app is seen first. "Failed" is a sta
 well a moment later. A phase that depends on others must follow them in both directions.
 """
 
-from attractor.check.world import Create, World, WorldState, eventually_stable
+from attractor.check import Create, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
 from tests.quality.zoo.kinds import A, App, app, configmap, tell

@@ -4,7 +4,7 @@ A crash between the two leaves the ConfigMap, which has no owner, behind for eve
 gone. The finalizer is the last thing to be removed.
 """
 
-from attractor.check.world import Delete, Faults, World, eventually_stable
+from attractor.check import Delete, Faults, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import FINALIZER, A, App, app, child_key, configmap, nothing_is_left, set_finalizers

@@ -5,7 +5,7 @@ between the two writes is gone at once, and nobody ever cleans up. Seen in outsc
 which leaked whole networks.
 """
 
-from attractor.check.world import Delete, World, eventually_stable
+from attractor.check import Delete, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
 from tests.quality.zoo.kinds import FINALIZER, A, App, app, child_key, configmap, nothing_is_left, set_finalizers

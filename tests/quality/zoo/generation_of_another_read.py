@@ -5,7 +5,7 @@ generation is done, while the ConfigMap still holds the old value. Whoever waits
 controller) goes on too early.
 """
 
-from attractor.check.world import Edit, World, WorldState, always
+from attractor.check import Edit, World, WorldState, always
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, ensure_child, tell, value_of

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attractor.check.world import WorldState
+from attractor.check import WorldState
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, Struct

@@ -4,7 +4,7 @@ Two workers find the same number free. Node ports, addresses and shard numbers a
 the numbers in one object and writes it only if nobody else did since.
 """
 
-from attractor.check.world import World, WorldState, always, eventually_stable
+from attractor.check import World, WorldState, always, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, configmap, tell

@@ -6,7 +6,7 @@ ConfigMap is never created. What is remembered needs the identity of what it is 
 
 from dataclasses import dataclass
 
-from attractor.check.world import Create, Delete, World, eventually_stable
+from attractor.check import Create, Delete, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Result, controller
 from attractor.runtime.toolkit.owners import is_controlled_by

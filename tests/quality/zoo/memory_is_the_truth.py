@@ -6,7 +6,7 @@ save work, never replace a look.
 
 from dataclasses import dataclass
 
-from attractor.check.world import Delete, World, eventually_stable
+from attractor.check import Delete, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import CHILD, App, app, child_key, child_of, each_app_has_its_value

@@ -5,7 +5,7 @@ nothing refuses the second. Seen in argoproj/argo-rollouts#243 and scylladb/scyl
 from the owner makes the server the judge.
 """
 
-from attractor.check.world import Faults, World, WorldState, always
+from attractor.check import Faults, World, WorldState, always
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Controller, Key, controller

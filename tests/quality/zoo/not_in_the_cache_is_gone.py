@@ -4,7 +4,7 @@ Each kind has a watch of its own: a ConfigMap may be told before its app. The ja
 are gone, and deletes what a living app was given once and for all. The server knows; ask it before destroying.
 """
 
-from attractor.check.world import Create, World, WorldState, eventually_stable
+from attractor.check import Create, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
 from tests.quality.zoo.kinds import App, app, child_key, configmap, tell

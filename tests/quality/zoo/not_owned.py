@@ -4,7 +4,7 @@ Without an owner reference the garbage collector does not know that it belongs t
 either.
 """
 
-from attractor.check.world import Delete, World, eventually_stable
+from attractor.check import Delete, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of, configmap, nothing_is_left

@@ -4,7 +4,7 @@
 ConfigMap that somebody deleted or changed stays as it is. A popular optimization.
 """
 
-from attractor.check.world import Delete, World, eventually_stable
+from attractor.check import Delete, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import CHILD, App, app, each_app_has_its_value, ensure_child, tell

@@ -7,7 +7,7 @@ crossplane/crossplane-runtime#277. The fixed one asks for a volume by a name of 
 
 from typing import Protocol
 
-from attractor.check.world import Faults, World, WorldState, always
+from attractor.check import Faults, World, WorldState, always
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, tell
 

@@ -4,7 +4,7 @@ An owner is looked for in the child's own namespace; the garbage collector finds
 and again. Seen in crossplane/crossplane#895. ``set_controller`` refuses it, so this one writes the reference by hand.
 """
 
-from attractor.check.world import World, WorldState, eventually_stable
+from attractor.check import World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Controller, Key, controller

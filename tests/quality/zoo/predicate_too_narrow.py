@@ -4,7 +4,7 @@
 generation, and the ConfigMap keeps the old one.
 """
 
-from attractor.check.world import Edit, World, WorldState, eventually_stable
+from attractor.check import Edit, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, For, Key, controller
 from attractor.runtime.predicates import generation_changed, labels_changed

@@ -4,7 +4,7 @@ The old one is held by somebody's finalizer, so the create meets AlreadyExists, 
 says done, and when the old one is gone at last there is none. The fixed one waits until the name is free.
 """
 
-from attractor.check.world import Edit, World, eventually_stable
+from attractor.check import Edit, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime import Context, Controller, Key, controller

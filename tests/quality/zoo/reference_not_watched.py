@@ -4,7 +4,7 @@ The app copies a ConfigMap that its spec names. When that one changes, nothing m
 stays old. Whatever a reconcile reads has to be able to wake it.
 """
 
-from attractor.check.world import Edit, World, WorldState, eventually_stable
+from attractor.check import Edit, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Index, Key, Watches, controller
 from tests.quality.zoo.kinds import App, app, configmap, tell, value_of

@@ -5,7 +5,7 @@ that follow do not care. An app that is turned off and on again at once is never
 its former life. Sieve calls it an observability gap (instaclustr/cassandra-operator#398).
 """
 
-from attractor.check.world import Edit, World, WorldState, eventually_stable
+from attractor.check import Edit, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of, value_of

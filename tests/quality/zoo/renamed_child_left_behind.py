@@ -3,7 +3,7 @@
 Each edit adds one more. They have an owner, so they go when the app goes; until then they pile up.
 """
 
-from attractor.check.world import Edit, World, WorldState, eventually_stable
+from attractor.check import Edit, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import is_controlled_by

@@ -4,7 +4,7 @@ Everything ends well, and "eventually stable" holds; but whoever reads the Confi
 promise says that an app that was ready once always has a ConfigMap, and this one breaks it.
 """
 
-from attractor.check.world import Edit, World, WorldState, always, eventually_stable
+from attractor.check import Edit, World, WorldState, always, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of, each_app_has_its_value, ensure_child, tell

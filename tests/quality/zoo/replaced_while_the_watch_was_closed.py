@@ -4,7 +4,7 @@ The list after a closed watch shows another object of the same name, so nobody i
 of a change. Changes are filtered out, because such ConfigMaps are immutable. The app stays bound to one that is gone.
 """
 
-from attractor.check.world import Create, Delete, Faults, Script, World, WorldState, eventually_stable
+from attractor.check import Create, Delete, Faults, Script, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
 from attractor.runtime.predicates import changed, created, deleted

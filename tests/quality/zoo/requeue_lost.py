@@ -4,7 +4,7 @@ The app waits for a ConfigMap that it does not watch. While it waits it reports 
 report is the one without a requeue. Its own status write would wake it, but only changes of the spec are let through.
 """
 
-from attractor.check.world import Create, World, WorldState, eventually_stable
+from attractor.check import Create, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, For, Key, Result, controller
 from attractor.runtime.predicates import generation_changed

@@ -6,7 +6,7 @@ is for the identity that the work was begun for, and for no other.
 
 from dataclasses import dataclass, replace
 
-from attractor.check.world import Create, Delete, World, WorldState, always
+from attractor.check import Create, Delete, World, WorldState, always
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, tell
 

@@ -6,7 +6,7 @@ that was behind, and what it deleted were volumes with data; here it is a second
 fixed one asks the server for the spec before it destroys anything.
 """
 
-from attractor.check.world import Edit, World, WorldState, always
+from attractor.check import Edit, World, WorldState, always
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, ensure_child, tell

@@ -4,7 +4,7 @@ Two controllers share the status, one field each. The first patches both fields,
 the second has reported meanwhile is undone; it hears changes of the spec only. Write only what is yours.
 """
 
-from attractor.check.world import World, WorldState, eventually_stable
+from attractor.check import World, WorldState, eventually_stable
 from attractor.runtime import Context, Controller, For, Key, controller
 from attractor.runtime.predicates import generation_changed
 from tests.quality.zoo.kinds import App, app

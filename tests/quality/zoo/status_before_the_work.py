@@ -3,7 +3,7 @@
 A crash between the two writes leaves an app that is ready and has nothing. The status is a report, never a plan.
 """
 
-from attractor.check.world import Faults, World, eventually_stable
+from attractor.check import Faults, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_of, each_app_has_its_value, ensure_child, tell

@@ -4,7 +4,7 @@ It creates two, and looks for the first only. A crash between the two writes lea
 deletes the second. This is the controller of the design's first seed, and of many a first operator.
 """
 
-from attractor.check.world import Faults, World, WorldState, eventually_stable
+from attractor.check import Faults, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_key, child_of, ensure_child, value_of

@@ -4,7 +4,7 @@ The app's status names the ConfigMap that is in use. The name is written first, 
 name in between, or after a crash, finds nothing.
 """
 
-from attractor.check.world import World, WorldState, always
+from attractor.check import World, WorldState, always
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_of, tell

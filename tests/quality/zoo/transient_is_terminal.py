@@ -4,7 +4,7 @@
 opposite: it will. The app whose request met one stays as it was.
 """
 
-from attractor.check.world import Faults, World, eventually_stable
+from attractor.check import Faults, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Timeout
 from attractor.runtime import Context, Controller, Key, TerminalError, controller

@@ -4,7 +4,7 @@ One keeps the ConfigMap at the app's value, the other wants it in capitals. Both
 writes to a field of its own.
 """
 
-from attractor.check.world import World
+from attractor.check import World
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_key, child_of, set_value

@@ -5,7 +5,7 @@ new spec and reported it. A resourceVersion does not help: the old process has s
 newest app. The fixed one keeps the generation beside the value, and never goes back.
 """
 
-from attractor.check.world import Edit, World, WorldState, always, eventually_stable
+from attractor.check import Edit, World, WorldState, always, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import CHILD, A, App, app, child_key, configmap, each_app_has_its_value, tell, value_of

@@ -4,7 +4,7 @@ The name of the ConfigMap comes from the spec, two users chose the same, and nei
 the one wakes the other, for ever. The fixed one touches only what it controls.
 """
 
-from attractor.check.world import World
+from attractor.check import World
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Result, Watches, controller
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller

@@ -4,7 +4,7 @@ The patch has no resourceVersion, so the second writer puts back the list withou
 and nothing looks at the register again. Any guarded write (``merge``, ``update``) would have been refused.
 """
 
-from attractor.check.world import World, WorldState, eventually_stable
+from attractor.check import World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, configmap

@@ -6,7 +6,7 @@ to a change: it is written when something else is.
 
 from datetime import UTC, datetime, timedelta
 
-from attractor.check.world import OscillatingClock, World
+from attractor.check import OscillatingClock, World
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, tell
 

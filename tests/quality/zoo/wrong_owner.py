@@ -4,7 +4,7 @@ The uid was taken from the app's source ConfigMap, one line too low. To the garb
 it deletes the ConfigMap, the controller creates it again, and so on for ever.
 """
 
-from attractor.check.world import World, WorldState, eventually_stable
+from attractor.check import World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import OwnerReference
 from attractor.runtime import Context, Controller, Key, controller

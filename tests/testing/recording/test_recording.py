@@ -12,8 +12,7 @@ import orjson
 import pytest
 
 from attractor import Context, Key, ObjectMeta, controller
-from attractor.check import SpecError
-from attractor.check.world import Delete, Edit, Faults, World
+from attractor.check import Delete, Edit, Faults, SpecError, World
 from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.runtime import Controller, Election, Manager
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually

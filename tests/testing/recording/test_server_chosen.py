@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from attractor.check.world import World
+from attractor.check import World
 from attractor.k8s.apps_v1 import Deployment
 from attractor.k8s.batch_v1 import Job
 from attractor.k8s.core_v1 import ConfigMap, PersistentVolumeClaim, Pod, Service

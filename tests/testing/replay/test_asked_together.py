@@ -2,15 +2,14 @@
 creates with generated names, Pods that go in two steps, ports. Each seed is a random run, compared step by step."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from attractor import Context, Key, ObjectMeta, controller
-from attractor.check import check
-from attractor.check.world import Create, Delete, Edit, Faults, World, WorldState, always
+from attractor.check import Create, Delete, Edit, Faults, World, WorldState, always, check
 from attractor.check.world.api.users import User
 from attractor.k8s.core_v1 import ConfigMap, Container, Pod, PodSpec, Service
 from attractor.objects.errors import AlreadyExists
@@ -131,7 +130,9 @@ def nothing_is_open(look: WorldState) -> bool:
 @pytest.mark.parametrize(
     ("name", "holds"), [("repeated and late names", at_most_two), ("ports", nothing_is_open)], ids=["names", "ports"]
 )
-async def test_a_counterexample_with_what_the_server_makes_up_is_confirmed(name: str, holds: object) -> None:
-    world = WORLDS[name].but(properties=[always(holds, name="claim")])  # type: ignore[arg-type]
+async def test_a_counterexample_with_what_the_server_makes_up_is_confirmed(
+    name: str, holds: Callable[[WorldState], bool]
+) -> None:
+    world = WORLDS[name].but(properties=[always(holds, name="claim")])
     replayed = await replay(world, check(world, stop_at_first=True).assert_violated("claim"))
     assert replayed.is_confirmed, str(replayed)

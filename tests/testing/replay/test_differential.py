@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from attractor import Context, Key, controller
-from attractor.check.world import Bounds, Create, Delete, Edit, Faults, World
+from attractor.check import Bounds, Create, Delete, Edit, Faults, World
 from attractor.check.world.api.users import User
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay.differential import agree, random_run

@@ -8,10 +8,21 @@ from typing import Protocol
 import pytest
 
 from attractor import Context, Key, Result, controller
-from attractor.check import SpecError, check
+from attractor.check import (
+    Bounds,
+    Create,
+    Delete,
+    Edit,
+    Faults,
+    SpecError,
+    World,
+    always,
+    always_step,
+    check,
+    eventually_stable,
+)
 from attractor.check.report.story_builder import story_of
 from attractor.check.trace import Trace
-from attractor.check.world import Bounds, Create, Delete, Edit, Faults, World, always, always_step, eventually_stable
 from attractor.check.world.api.state import WorldState
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay import Broken, CannotReplay, Turn, replay, turn_of

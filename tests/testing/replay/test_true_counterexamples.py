@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, ObjectMeta, controller
-from attractor.check import check
-from attractor.check.world import Delete, Edit, Faults, World, always, eventually_stable
+from attractor.check import Delete, Edit, Faults, World, always, check, eventually_stable
 from attractor.check.world.api.state import WorldState
 from attractor.k8s.core_v1 import ConfigMap, Namespace
 from attractor.runtime import Result

@@ -1,4 +1,4 @@
-"""The words of a specification: constants, variables, actions, properties. ``Spec`` in ``spec`` puts them together.
+"""The words of a specification: constants, variables, actions, fairness. ``Spec`` in ``spec`` puts them together.
 
 Variables are descriptors: inside an action ``self.x`` is the current value and ``self.x = v`` the value after the step.
 A scalar variable is one slot; ``each`` (a map) and ``subset`` (a set of known elements) have a slot for each key, which
@@ -383,11 +383,18 @@ class Terminal(Declared[Function]):
     """States where it is true may have no further step without being a deadlock."""
 
 
-class SafetyProperty(Declared[Function]):
+class WorldProperty:
+    """What stands in ``World(properties=[...])``: what ``always``, ``eventually_stable`` and the like make."""
+
+
+class SafetyProperty(Declared[Function], WorldProperty):
     """``always``, ``sometimes`` or ``always_step``."""
 
     kind: str = "always"
+    title: str = ""
+    """The name that the author gave it, if it is not called as its function."""
     actions: tuple[str, ...] = ()
+    except_for: tuple[str, ...] = ()
 
 
 class Refinement(Declared[Function]):
@@ -410,13 +417,13 @@ def function_of(operand: Any) -> Any:
     return operand.function if isinstance(operand, Declared) else operand
 
 
-class LivenessProperty(Named):
+class LivenessProperty(Named, WorldProperty):
     """A promise about whole runs, built from state predicates."""
 
-    def __init__(self, kind: str, operands: tuple[Any, ...], over: Mapping[str, Any]) -> None:
+    def __init__(self, kind: str, operands: tuple[Any, ...], over: Mapping[str, Any], title: str = "") -> None:
         for operand in operands:
             require_plain(operand, "part of a specification")
-        self.kind = kind
+        self.kind, self.title = kind, title
         self.operands = operands
         self.over = dict(over)
 
@@ -438,7 +445,9 @@ class FairnessDeclaration(Named):
         self.line = author_line()
 
 
-def _decorator(declaration: type[Any], over: Mapping[str, Any], **settings: Any) -> Callable[[Any], Any]:
+def decorator(declaration: type[Any], over: Mapping[str, Any], **settings: Any) -> Callable[[Any], Any]:
+    """What makes a declaration of a function."""
+
     def decorate(function: Any) -> Any:
         declared = declaration(function, over)
         declared.__dict__.update(settings)
@@ -487,7 +496,7 @@ def action(function: Any = None, /, *, fair: Fair | None = None, when: Any = Tru
         raise SpecError(
             f'{author_line()}: fair={fair!r} is unknown; an action is fair="weak", fair="strong" or neither'
         )
-    return Action(function, {}) if function else _decorator(Action, over, fair=fair, when=when)
+    return Action(function, {}) if function else decorator(Action, over, fair=fair, when=when)
 
 
 @overload
@@ -496,7 +505,7 @@ def predicate(function: Function, /) -> Function: ...
 def predicate(**over: Any) -> Callable[[Function], Function]: ...
 def predicate(function: Any = None, /, **over: Any) -> Any:
     """Declare a truth about a state that is remembered on its own."""
-    return Predicate(function, {}) if function else _decorator(Predicate, over)
+    return Predicate(function, {}) if function else decorator(Predicate, over)
 
 
 def initial(function: Function) -> Function:
@@ -512,74 +521,6 @@ def constraint(function: Function) -> Function:
 def terminal(function: Function) -> Function:
     """Declare where it is right to stop: such a state is not a deadlock."""
     return Terminal(function, {})  # type: ignore[return-value]
-
-
-@overload
-def always(function: Function, /) -> Function: ...
-@overload
-def always(**over: Any) -> Callable[[Function], Function]: ...
-def always(function: Any = None, /, **over: Any) -> Any:
-    """Declare an invariant: true in every reachable state, for all values of the parameters."""
-    return SafetyProperty(function, {}) if function else _decorator(SafetyProperty, over, kind="always")
-
-
-@overload
-def sometimes(function: Function, /) -> Function: ...
-@overload
-def sometimes(*, when: Any = True, **over: Any) -> Callable[[Function], Function]: ...
-def sometimes(function: Any = None, /, *, when: Any = True, **over: Any) -> Any:
-    """Declare that some reachable state makes it true (for some values of the parameters), ``when`` a switch is on."""
-    decorate = _decorator(SafetyProperty, over, kind="sometimes", when=when)
-    return decorate(function) if function else decorate
-
-
-@overload
-def always_step(function: Function, /) -> Function: ...
-@overload
-def always_step(*, actions: Iterable[str] = ()) -> Callable[[Function], Function]: ...
-def always_step(function: Any = None, /, *, actions: Iterable[str] = ()) -> Any:
-    """Declare a property of steps: ``self`` is the state before; ``step`` has ``after``, ``action``, ``arguments``."""
-    decorate = _decorator(SafetyProperty, {}, kind="always_step", actions=tuple(actions))
-    return decorate(function) if function else decorate
-
-
-def refines(abstract: Any) -> Callable[[Function], Function]:
-    """Declare an abstraction function: it returns the variables of ``abstract`` (a dictionary) for the state at hand.
-
-    The property holds if the initial states map to initial states, and every step maps to a step of ``abstract`` or to
-    no change. ``abstract`` is a specification, or a function of this one that makes it.
-    """
-    return _decorator(Refinement, {}, abstract=abstract)
-
-
-def eventually(promise: Any, /, **over: Any) -> LivenessProperty:
-    """Every fair run reaches a state where ``promise`` is true."""
-    return LivenessProperty("eventually", (promise,), over)
-
-
-def leads_to(premise: Any, promise: Any, /, **over: Any) -> LivenessProperty:
-    """Whenever ``premise`` is true, ``promise`` is true then or later."""
-    return LivenessProperty("leads_to", (premise, promise), over)
-
-
-def henceforth(premise: Any, /) -> Henceforth:
-    """From here on always ``premise``: for the left side of ``leads_to``."""
-    return Henceforth(premise)
-
-
-def eventually_always(promise: Any, /, **over: Any) -> LivenessProperty:
-    """Every fair run reaches a point after which ``promise`` stays true."""
-    return LivenessProperty("eventually_always", (promise,), over)
-
-
-def always_eventually(promise: Any, /, **over: Any) -> LivenessProperty:
-    """``promise`` is true again and again, for ever."""
-    return LivenessProperty("always_eventually", (promise,), over)
-
-
-def until(hold: Any, promise: Any, /, **over: Any) -> LivenessProperty:
-    """``promise`` comes true at last, and ``hold`` is true until then."""
-    return LivenessProperty("until", (hold, promise), over)
 
 
 def weak(*actions: Any, per: Iterable[str] = ()) -> FairnessDeclaration:

@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from attractor.check.spec.declarations import (
     Subset,
     action,
-    always_step,
     constant,
-    leads_to,
     require,
-    sometimes,
     subset,
     terminal,
     var,
     weak,
 )
+from attractor.check.spec.property_declarations import always_step, leads_to, sometimes
 from attractor.check.spec.spec import Spec
 
 if TYPE_CHECKING:

@@ -8,8 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from attractor.check.errors import SpecError
+
 if TYPE_CHECKING:
-    from attractor.check.engine.model import Arguments
+    from collections.abc import Collection, Iterable
+
+    from attractor.check.engine.model import Arguments, Instance
     from attractor.check.spec.refinement import FairAbstraction
 
 Kind = Literal[
@@ -63,3 +67,10 @@ class Property:
     def is_liveness(self) -> bool:
         """Whether it is about whole runs, so that it needs the graph and fairness."""
         return self.kind in LIVENESS
+
+
+def require_judged(name: str, actions: Iterable[Instance], judged: Collection[int]) -> None:
+    """Raise ``SpecError`` for a property of steps that judges none: it would hold whatever happens."""
+    if not judged:
+        known = ", ".join(dict.fromkeys(each.name for each in actions))
+        raise SpecError(f"`{name}` judges no step: there are the actions {known}")

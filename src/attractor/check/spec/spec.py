@@ -34,7 +34,7 @@ from attractor.check.engine.model import AFTER, DERIVED, Arguments, Fairness, In
 from attractor.check.errors import Disabled, MutationError, SpecError, author_line
 from attractor.check.spec import declarations as words
 from attractor.check.spec.conjunctions import conjuncts
-from attractor.check.spec.properties import Case, Property
+from attractor.check.spec.properties import Case, Property, require_judged
 from attractor.check.spec.refinement import Abstraction, FairAbstraction
 from attractor.check.spec.signatures import require_answer, require_parameters
 
@@ -380,7 +380,8 @@ class Compiler:
             self.model.terminal += self.model.add_predicates(name, self.bind(part, declared.function))
 
     def _safety(self, part: Spec) -> None:
-        for name, declared in part.of(words.SafetyProperty):
+        for called, declared in part.of(words.SafetyProperty):
+            name = declared.title or called
             if declared.kind == "always_step":
                 cases: tuple[Case, ...] = (Case(steps=self._judges(part, name, declared)),)
             else:
@@ -394,17 +395,19 @@ class Compiler:
     ) -> Iterator[Case]:
         judge = self.bind(part, function)
         if declared.kind == "always":
-            judge = _where_it_applies(judge, self.model.applied, declared.name)
-        indices = self.model.add_predicates(declared.name, judge, arguments)
+            judge = _where_it_applies(judge, self.model.applied, declared.title or declared.name)
+        indices = self.model.add_predicates(declared.title or declared.name, judge, arguments)
         return (Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
 
     def _judges(self, part: Spec, name: str, declared: words.SafetyProperty[Any]) -> dict[int, int]:
         judges = {}
         for action in self.model.actions:
-            if not declared.actions or action.name in declared.actions:
+            is_named = not declared.actions or action.name in declared.actions
+            if is_named and action.name not in declared.except_for:
                 judge = self.bind(part, _judge(part, declared.function, action))
                 function = _where_it_applies(judge, self.model.applied, name)
                 (judges[action.index],) = self.model.add_predicates(f"{name} of {action.label}", function)
+        require_judged(name, self.model.actions, judges)
         return judges
 
     def _refinements(self, part: Spec) -> None:
@@ -431,7 +434,7 @@ class Compiler:
             cases = tuple(
                 Case(each, tuple(operand[n] for operand in operands), henceforth) for n, each in enumerate(arguments)
             )
-            self.model.properties.append(Property(name, declared.kind, cases))
+            self.model.properties.append(Property(declared.title or name, declared.kind, cases))
 
     def _operand(self, part: Spec, name: str, operand: Any, arguments: list[Arguments]) -> list[int]:
         if isinstance(operand, words.Declared):

@@ -11,7 +11,7 @@ from attractor.cli.terminal import UsageError
 from attractor.testing.replay.capture import is_test, world_in_test
 
 if TYPE_CHECKING:
-    from attractor.check.world import World
+    from attractor.check import World
 
 __all__ = ["found_in", "is_counterexample", "world_of"]
 

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import World
+from attractor.check import World
 from attractor.cli.terminal import Paint, UsageError, say
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import TypeGuard
 
+    from attractor.check import World
     from attractor.check.api import Checkable
-    from attractor.check.world import World
 
 
 def load(target: str, constants: Iterable[str] = ()) -> Checkable:
@@ -71,13 +71,13 @@ def specs_of(module: ModuleType) -> dict[str, type[Spec]]:
 
 def is_world(spec: object) -> TypeGuard[World]:
     """Return whether ``spec`` is a world, without loading what worlds need: only a world's module loads that."""
-    loaded = sys.modules.get("attractor.check.world")
+    loaded = sys.modules.get("attractor.check.world.api.world")
     return loaded is not None and isinstance(spec, loaded.World)
 
 
 def worlds_of(module: ModuleType) -> dict[str, Any]:
     """The worlds that ``module`` has, and its functions that say that they make one of nothing."""
-    from attractor.check.world import World  # specifications alone do not need it
+    from attractor.check import World  # specifications alone do not need it
 
     def makes_one(each: Any) -> bool:
         return (
@@ -128,7 +128,7 @@ def prominent(module: ModuleType, spelled: str) -> Any:
 
 def _worlds_beside(module: ModuleType) -> Iterable[str]:
     """The worlds of a module that has specifications, too; none where worlds were not even loaded."""
-    return worlds_of(module) if "attractor.check.world" in sys.modules else ()
+    return worlds_of(module) if "attractor.check.world.api.world" in sys.modules else ()
 
 
 def _say_choice(chosen: str, found: Iterable[str], spelled: str) -> None:

@@ -207,7 +207,7 @@ def _widened(spec: Checkable, args: argparse.Namespace, meter: Meter) -> tuple[V
     """The verdict with bounds raised; those that were are constants of the counterexample, too."""
     if not is_world(spec):
         raise UsageError("--widen is for worlds of controllers", "a specification says its bounds itself")
-    from attractor.check.widening import widen
+    from attractor.check import widen
 
     def tell(verdict: Verdict, bound: Bound) -> None:
         meter.clear()

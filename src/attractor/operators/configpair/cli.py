@@ -150,8 +150,7 @@ def _replayed(world: Any, trace: Any) -> str:
 
 
 def _prove(stage: _Stage) -> None:
-    from attractor.check import check
-    from attractor.check.world import Delete, Edit, Faults
+    from attractor.check import Delete, Edit, Faults, check
     from attractor.operators.configpair.api import ConfigPair
     from attractor.operators.configpair.proofs import WEB, world
 

@@ -6,7 +6,7 @@ process that may crash at any step; in the first a user edits the spec besides, 
 
 from collections.abc import Sequence
 
-from attractor.check.world import Edit, Faults, World, WorldState, eventually_stable
+from attractor.check import Edit, Faults, World, WorldState, eventually_stable
 from attractor.check.world.api.users import User
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key

@@ -91,7 +91,7 @@ class Judge:
     async def step_holds(self, before: WorldState, action: str, arguments: Mapping[str, Any]) -> bool:
         """Return whether what is claimed is true of the step from then to now."""
         assert isinstance(self.claim, StepClaim), "states are judged by `holds`"
-        if action in self.claim.except_for:
+        if not self.claim.judges(action):
             return True
         return self.claim.judge(before, await self.look(), actor_of(action, arguments))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attractor.check.world.api.properties import Claim, StepClaim, always
+from attractor.check.world.api.properties import Claim, StepClaim
 from attractor.objects.resource import Resource
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def no_duplicates(kind: type[R], by: Callable[[R], Hashable], *, at_most: int = 
             count[made_for] = count.get(made_for, 0) + 1
         return all(number <= at_most for number in count.values())
 
-    return always(holds, name=name or f"no duplicate {kind.gvk.kind}")
+    return Claim(name or f"no duplicate {kind.gvk.kind}", "always", (holds,))
 
 
 def no_orphans(owner: type[Resource], children: Sequence[type[Resource]], *, name: str = "") -> Claim:
@@ -80,7 +80,7 @@ def finalizer_after_clean_up(
         deleting = [obj for obj in look.list(kind) if obj.metadata.is_deleting]
         return all(finalizer in obj.metadata.finalizers or is_clean(look, obj) for obj in deleting)
 
-    return always(holds, name=name or f"{kind.gvk.kind} keeps its finalizer until it is clean")
+    return Claim(name or f"{kind.gvk.kind} keeps its finalizer until it is clean", "always", (holds,))
 
 
 def status_not_ahead(kind: type[R], is_true: Callable[[WorldState, R], bool], *, name: str = "") -> Claim:
@@ -95,7 +95,7 @@ def status_not_ahead(kind: type[R], is_true: Callable[[WorldState, R], bool], *,
     def holds(look: WorldState) -> bool:
         return all(is_true(look, obj) for obj in look.list(kind))
 
-    return always(holds, name=name or f"status of {kind.gvk.kind} is not ahead of the world")
+    return Claim(name or f"status of {kind.gvk.kind} is not ahead of the world", "always", (holds,))
 
 
 def no_write_after_deletion(owner: type[Resource], child: type[Resource], *, name: str = "") -> StepClaim:
@@ -116,7 +116,7 @@ def at_most_one_worker(*, name: str = "at most one worker on a key") -> Claim:
     def holds(look: WorldState) -> bool:
         return all(number <= 1 for number in look.workers().values())
 
-    return always(holds, name=name)
+    return Claim(name, "always", (holds,))
 
 
 def unchanged_by(

@@ -1,10 +1,10 @@
-"""What may be claimed of a world. Each claim is a function of a ``WorldState`` and a word.
+"""What may be claimed of a world: each claim is a word and a function of a ``WorldState``.
 
     eventually_stable(lambda world: pair_is_right(world))      once users and faults stop, it is reached and kept
     always(no_duplicates)    sometimes(both_exist)    always_step(lambda before, after: ...)
     always_step_by(lambda before, after, actor: ...)           the same, for claims about who may do what
 
-``library`` has ready-made ones.
+The words that specifications have, too, are in ``spec.property_declarations``; ``library`` has ready-made claims.
 
 Every world also claims ``quiesces``: once users and faults stop, a time comes after which no stored object changes.
 """
@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from attractor.check.errors import require_plain
+from attractor.check.errors import SpecError, require_plain
+from attractor.check.spec.declarations import LivenessProperty, SafetyProperty, WorldProperty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +29,7 @@ Word = Literal["eventually_always", "always", "sometimes", "always_eventually", 
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(WorldProperty):
     """A named claim: what must be true, and when."""
 
     name: str
@@ -41,26 +42,27 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class StepClaim:
+class StepClaim(WorldProperty):
     """A named claim about every single step: the world before it and after it; some actions may be left out."""
 
     name: str
     holds: Callable[..., bool]
     except_for: frozenset[str] = frozenset()
+    actions: frozenset[str] = frozenset()
+    """The only actions whose steps are judged; all of them where it is empty."""
     tells_actor: bool = False
     """Whether ``holds`` is also told who takes the step."""
 
     def __post_init__(self) -> None:
         require_plain(self.holds, "a claim")
 
+    def judges(self, action: str) -> bool:
+        """Whether steps of an action are judged."""
+        return action not in self.except_for and (not self.actions or action in self.actions)
+
     def judge(self, before: WorldState, after: WorldState, actor: str) -> bool:
         """Whether the claim is true of a step."""
         return bool(self.holds(before, after, actor) if self.tells_actor else self.holds(before, after))
-
-
-def always_step(holds: StepPredicate, *, name: str = "", except_for: Iterable[str] = ()) -> StepClaim:
-    """True of every step between reachable states; ``except_for`` names actions that are not judged."""
-    return StepClaim(name or _named(holds), holds, frozenset(except_for))
 
 
 def always_step_by(holds: ActorPredicate, *, name: str = "", except_for: Iterable[str] = ()) -> StepClaim:
@@ -88,14 +90,33 @@ def eventually_stable(desired: Predicate, *, name: str = "eventually stable") ->
     return Claim(name, "eventually_always", (desired,))
 
 
-def always(holds: Predicate, *, name: str = "") -> Claim:
-    """True in every reachable state."""
-    return Claim(name or _named(holds), "always", (holds,))
+WORDS: dict[str, Word] = {
+    "always": "always",
+    "sometimes": "sometimes",
+    "eventually": "eventually",
+    "eventually_always": "eventually_always",
+    "always_eventually": "always_eventually",
+}
+"""The words of specifications that are decided of worlds, beside ``always_step``."""
 
 
-def sometimes(holds: Predicate, *, name: str = "") -> Claim:
-    """True in some reachable state: shows that the interesting case was reached."""
-    return Claim(name or _named(holds), "sometimes", (holds,))
+def claim_of(given: object) -> Claim | StepClaim:
+    """What a property claims of a world; raises ``SpecError`` for what is none."""
+    if isinstance(given, Claim | StepClaim):
+        return given
+    if not isinstance(given, SafetyProperty | LivenessProperty):
+        called = getattr(given, "__name__", repr(given))
+        raise SpecError(f"{called} is no property; say what it claims, as in eventually_stable({called})")
+    operand = given.function if isinstance(given, SafetyProperty) else given.operands[0]
+    name = given.title or _named(operand)
+    if given.over or getattr(given, "when", True) is not True:
+        raise SpecError(f"the property {name!r} of a world has parameters or a switch, which specifications have")
+    if isinstance(given, SafetyProperty) and given.kind == "always_step":
+        return StepClaim(name, operand, frozenset(given.except_for), actions=frozenset(given.actions))
+    if given.kind not in WORDS:
+        known = ", ".join(["always_step", *WORDS])
+        raise SpecError(f"{given.kind} is decided of specifications only; a property of a world is {known}")
+    return Claim(name, WORDS[given.kind], (operand,))
 
 
 BITS = 32

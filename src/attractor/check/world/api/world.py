@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
 from attractor.check.growth import fitted
+from attractor.check.spec.declarations import WorldProperty
 from attractor.check.spec.signatures import require_answer
 from attractor.check.world.api.bounds import Bounds
 from attractor.check.world.api.faults import Budget, Faults
 from attractor.check.world.api.placement import distinct, has_limit, placement
-from attractor.check.world.api.properties import Claim, StepClaim
+from attractor.check.world.api.properties import Claim, StepClaim, claim_of
 from attractor.check.world.api.properties import quiesces as quiesces_claim
 from attractor.check.world.api.users import Create, Delete, Edit, Script, all_acts
 from attractor.check.world.simulation.clock import checked
@@ -99,7 +100,7 @@ class World:
         objects: Sequence[Resource] = (),
         users: Sequence[User] = (),
         faults: Faults | None = None,
-        properties: Sequence[Claim | StepClaim] = (),
+        properties: Sequence[WorldProperty] = (),
         externals: Mapping[Any, object] | None = None,
         bounds: Bounds | None = None,
         name: str = "",
@@ -128,7 +129,8 @@ class World:
         self.bounds = Bounds() if bounds is None else bounds
         self.closes_lagging_watches = closes_lagging_watches
         self.hosts, self.election = tuple(hosts), election
-        self._check_declared(properties)
+        self._check_declared()
+        claims = _claims(properties)
         self._check_faults()
         if not isinstance(self.bounds, Bounds):
             raise SpecError(f"bounds={self.bounds!r} are no bounds; write bounds=Bounds(lag=4)")
@@ -140,7 +142,7 @@ class World:
         self.reductions = Reductions()
         """What keeps it small and fast; never a matter of the verdict, so no argument."""
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
-        self.claims = (*properties, *((quiesces_claim(),) if quiesces else ()))
+        self.claims = (*claims, *((quiesces_claim(),) if quiesces else ()))
         self.kinds = self._all_kinds(kinds)
         self._parts = Parts()
 
@@ -211,7 +213,7 @@ class World:
             groups.setdefault(tuple(map(id, self.controllers_on(host))), []).append(host)
         return tuple(map(tuple, groups.values()))
 
-    def _check_declared(self, properties: Iterable[object]) -> None:
+    def _check_declared(self) -> None:
         """Raise ``SpecError`` for a bare function where a declaration of it is meant, and for scripts without names."""
         for one in self.controllers:
             if not isinstance(one, Controller):
@@ -226,13 +228,6 @@ class World:
         for user in self.users:
             if not isinstance(user, Create | Edit | Delete | Script):
                 raise SpecError(f"{_called(user)} is no user; a user is a Create, an Edit, a Delete or a Script")
-        for claim in properties:
-            if not isinstance(claim, Claim | StepClaim):
-                raise SpecError(
-                    f"{_called(claim)} is no property; say what it claims, as in eventually_stable({_called(claim)})"
-                )
-            for predicate in claim.predicates if isinstance(claim, Claim) else ():
-                require_answer(claim.name, predicate)
         names = [user.name for user in self.users if isinstance(user, Script)]
         if len(set(names)) < len(names):
             raise SpecError('several scripts need names to tell them apart, as in Script(..., name="admin")')
@@ -300,10 +295,19 @@ class World:
         return self.compose().model
 
 
+def _claims(properties: Iterable[WorldProperty]) -> tuple[Claim | StepClaim, ...]:
+    """What the properties claim; raises ``SpecError`` for a bare function, and for one that answers nothing."""
+    claims = tuple(map(claim_of, properties))
+    for claim in claims:
+        for predicate in claim.predicates if isinstance(claim, Claim) else ():
+            require_answer(claim.name, predicate)
+    return claims
+
+
 def _require_lists(**given: object) -> None:
     """Raise ``SpecError`` for one where several are meant."""
     for name, value in given.items():
-        if isinstance(value, Controller | Resource | Create | Edit | Delete | Script | Claim | StepClaim):
+        if isinstance(value, Controller | Resource | Create | Edit | Delete | Script | WorldProperty):
             raise SpecError(f"`{name}` of a world is a list, and this is one {type(value).__name__}: {name}=[...]")
 
 

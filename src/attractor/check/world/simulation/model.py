@@ -18,7 +18,7 @@ from attractor.check.events import Operated
 from attractor.check.sandbox.lint import unawaited
 from attractor.check.sandbox.outside import barring
 from attractor.check.sandbox.purity import Guard
-from attractor.check.spec.properties import Case, Property
+from attractor.check.spec.properties import Case, Property, require_judged
 from attractor.check.world.api.properties import Claim, StepClaim, actor_of
 from attractor.check.world.api.state import After, Moment, WorldState, root
 from attractor.check.world.simulation import fault_actions, user_actions
@@ -255,11 +255,12 @@ class Universe:
         judges: dict[str, int] = {}
         judged: dict[int, int] = {}
         for action in self.model.actions:
-            if action.name not in claim.except_for:
+            if claim.judges(action.name):
                 actor = actor_of(action.name, dict(action.arguments)) if claim.tells_actor else ""
                 if actor not in judges:
                     judges[actor] = self._add_judge(claim, actor)
                 judged[action.index] = judges[actor]
+        require_judged(claim.name, self.model.actions, judged)
         self.model.properties.append(
             Property(claim.name, "always_step", (Case((), tuple(judges.values()), steps=judged),))
         )

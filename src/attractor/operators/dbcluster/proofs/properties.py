@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attractor.check.world import always, eventually_stable
+from attractor.check import always, eventually_stable
 from attractor.check.world.api.state import store_key
 from attractor.check.world.simulation.server.storage import uid_of
 from attractor.k8s.apps_v1 import StatefulSet
@@ -29,8 +29,7 @@ from attractor.runtime.toolkit.children import hashed_name
 from attractor.runtime.toolkit.owners import is_controlled_by
 
 if TYPE_CHECKING:
-    from attractor.check.world import WorldState
-    from attractor.check.world.api.properties import Claim
+    from attractor.check import WorldProperty, WorldState
     from attractor.objects.resource import Resource
 
 MOST = 3
@@ -67,7 +66,7 @@ async def ready_workloads(ctx: Context, key: Key) -> Result | None:
     return None
 
 
-def promises() -> list[Claim]:
+def promises() -> list[WorldProperty]:
     """All of them."""
     return [
         always(credentials_come_before_all_else),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import Bounds, Delete, Edit, Faults, World, WorldState, always, sometimes
+from attractor.check import Bounds, Delete, Edit, Faults, World, WorldState, always, sometimes
 from attractor.k8s.apps_v1 import StatefulSet
 from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.objects.gvk import Key
@@ -26,7 +26,7 @@ from attractor.operators.dbcluster.proofs.properties import (
 )
 
 if TYPE_CHECKING:
-    from attractor.check.world.api.properties import Claim
+    from attractor.check import WorldProperty
 
 KEY = Key("default", "shop")
 RECONFIGURED = {"components": [{"name": "cache", "config": {"maxclients": "64"}}]}
@@ -117,7 +117,7 @@ def _credentials_outlive(look: WorldState) -> bool:
     return bool(look.list(Cluster)) or [one.metadata.owner_references for one in look.list(Secret)] == [[]]
 
 
-def _ending(policy: str, claim: Claim) -> World:
+def _ending(policy: str, claim: WorldProperty) -> World:
     more = [sometimes(lambda look: not look.list(Cluster), name="the cluster is gone"), claim]
     users = [Delete(Cluster, KEY)]
     return world(settled(cluster(termination_policy=policy)), users, Faults(crash=1), more, f"deletion, {policy}")

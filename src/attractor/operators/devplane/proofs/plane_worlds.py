@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.check.world import Bounds, Delete, Edit, Faults, World, WorldState, eventually_stable, sometimes
+from attractor.check import Bounds, Delete, Edit, Faults, World, WorldState, eventually_stable, sometimes
 from attractor.operators.devplane.api.executables import Executable
 from attractor.operators.devplane.api.services import Service
 from attractor.operators.devplane.controllers.endpoints import endpoints

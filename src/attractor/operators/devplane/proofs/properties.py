@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from attractor.check.world import always, always_step, eventually_stable, happens
+from attractor.check import always, always_step, eventually_stable, happens
 from attractor.objects.resource import MicroTime
 from attractor.operators.devplane.api.executables import FINAL, MOVES, Executable, ExecutableReplicaSet
 from attractor.operators.devplane.api.services import Service
@@ -19,8 +19,7 @@ from attractor.runtime import Context, Key, Result, controller
 from attractor.runtime.toolkit.owners import is_controlled_by
 
 if TYPE_CHECKING:
-    from attractor.check.world import WorldState
-    from attractor.check.world.api.properties import Claim, StepClaim
+    from attractor.check import WorldProperty, WorldState
     from attractor.operators.devplane.api.executables import Phase
     from attractor.operators.devplane.controllers.health import Question
     from attractor.operators.devplane.drivers.processes import Launch
@@ -239,11 +238,11 @@ async def ready_services(ctx: Context, key: Key) -> Result | None:
     return None
 
 
-def promises() -> list[Claim | StepClaim]:
-    """Return the properties of every world of Executables."""
+def promises(*, housed: bool = True) -> list[WorldProperty]:
+    """Return the properties of every world of Executables; unless ``housed``, processes may be left without their Executable."""
     return [
         always(never_two_processes),
-        always(every_process_has_its_executable),
+        *([always(every_process_has_its_executable)] if housed else []),
         always_step(phases_follow_the_table),
         eventually_stable(is_as_wanted, name="eventually as wanted, and nothing left behind"),
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import (
+from attractor.check import (
     Bounds,
     Create,
     Delete,
@@ -35,7 +35,7 @@ from attractor.operators.devplane.drivers.proxies import CannotListen, Place, Pr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.check.world.api.properties import Claim, StepClaim
+    from attractor.check import WorldProperty
     from attractor.runtime import Controller
 
 WEB = Key("default", "web")
@@ -138,7 +138,7 @@ def never_changes(before: WorldState, after: WorldState) -> bool:
     return all(said.get(one.metadata.uid, one.spec) == one.spec for one in after.list(Endpoint))
 
 
-def service_promises() -> list[Claim | StepClaim]:
+def service_promises() -> list[WorldProperty]:
     """Return the properties of the controller of Services."""
     return [
         eventually_stable(listens_where_it_says_for_whom_it_should, name=LISTENING),
@@ -147,7 +147,7 @@ def service_promises() -> list[Claim | StepClaim]:
     ]
 
 
-def endpoint_promises() -> list[Claim | StepClaim]:
+def endpoint_promises() -> list[WorldProperty]:
     """Return the properties of the controller of Endpoints: above all, that none outlives its run."""
     return [eventually_stable(endpoints_are_those_of_what_runs, name=NAMED), always_step(never_changes)]
 
@@ -187,7 +187,7 @@ def world(
     objects: Any,
     users: Any = (),
     faults: Faults | None = None,
-    properties: Sequence[Claim | StepClaim] = (),
+    properties: Sequence[WorldProperty] = (),
     proxies: ProxiesModel | None = None,
 ) -> World:
     """A world of this machine's listeners; one worker for each controller, so that there is less to interleave."""

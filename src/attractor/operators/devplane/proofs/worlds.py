@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import (
+from attractor.check import (
     Bounds,
     Create,
     Delete,
@@ -49,7 +49,7 @@ from attractor.runtime.toolkit.channel import Channel
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.check.world.api.properties import Claim
+    from attractor.check import WorldProperty
     from attractor.check.world.api.users import User
     from attractor.runtime import Controller
 
@@ -70,7 +70,7 @@ def world(
     objects: Sequence[Any],
     users: Sequence[User] = (),
     faults: Faults | None = None,
-    more: Sequence[Claim] = (),
+    more: Sequence[WorldProperty] = (),
     *,
     exits: int = 0,
     prober: ProberModel | None = None,
@@ -96,7 +96,7 @@ def phase(look: WorldState) -> str:
     return "" if found is None else found.status.phase
 
 
-def _in_phase(wanted: str) -> Claim:
+def _in_phase(wanted: str) -> WorldProperty:
     return sometimes(lambda look: phase(look) == wanted, name=f"it is {wanted}")
 
 
@@ -149,8 +149,8 @@ def forced(declared: Controller | None = None) -> World:
     by_hand = Edit(Executable, KEY, patch=[{"metadata": {"finalizers": None}}])
     users = [Script(Delete(Executable, KEY), by_hand, Create(executable()))]
     left = sometimes(lambda look: len(live(look)) == 2, name="what was left behind still runs")
-    owed = [one for one in promises() if one.name != "every process has its executable"]
-    return world("forced", [executable()], users, declared=declared).but(properties=[*owed, left])
+    claims = [*promises(housed=False), left]
+    return world("forced", [executable()], users, declared=declared).but(properties=claims)
 
 
 def waiting(declared: Controller | None = None) -> World:
@@ -179,7 +179,12 @@ def replica_set(replicas: int) -> ExecutableReplicaSet:
 
 
 def _set_world(
-    name: str, users: Sequence[User], faults: Faults, more: Sequence[Claim], declared: Sequence[Controller], wanted: int
+    name: str,
+    users: Sequence[User],
+    faults: Faults,
+    more: Sequence[WorldProperty],
+    declared: Sequence[Controller],
+    wanted: int,
 ) -> World:
     return World(
         controllers=declared,
@@ -193,7 +198,7 @@ def _set_world(
     )
 
 
-def _has(count: int) -> Claim:
+def _has(count: int) -> WorldProperty:
     return sometimes(lambda look: len(look.list(Executable)) == count, name=f"there are {count} replicas")
 
 

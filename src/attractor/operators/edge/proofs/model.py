@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.check.world import happens
+from attractor.check import happens
 from attractor.objects.gvk import Key
 from attractor.operators.edge.drivers.protocols import Drained, DriverError, Found, LaunchError, Ref
 

@@ -25,7 +25,7 @@ from attractor.operators.edge.drivers.protocols import APP, CLUSTER, Driver, Fou
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.world import WorldState
+    from attractor.check import WorldState
     from attractor.operators.edge.api.types import Instance
 
 T = TrackedState

@@ -11,7 +11,7 @@ from attractor.operators.edge.controllers.upgrades import agent_state, cloudlet_
 from attractor.operators.edge.proofs.properties import AGENTS, actors_of, there
 
 if TYPE_CHECKING:
-    from attractor.check.world import WorldState
+    from attractor.check import WorldState
 
 T = TrackedState
 

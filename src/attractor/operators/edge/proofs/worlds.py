@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import (
+from attractor.check import (
     Bounds,
     Create,
     Delete,
@@ -55,7 +55,7 @@ from attractor.operators.edge.proofs.model import (
 from attractor.runtime.toolkit.channel import Channel
 
 if TYPE_CHECKING:
-    from attractor.check.world import WorldState
+    from attractor.check import WorldState
 
 T = TrackedState
 PLACE = "berlin"

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attractor.check.world import (
+from attractor.check import (
     Bounds,
     Create,
     Delete,
@@ -65,7 +65,7 @@ from attractor.runtime.toolkit.owners import set_controller
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from attractor.check.world.api.properties import Claim
+    from attractor.check import WorldProperty
     from attractor.check.world.api.users import User
 
 SETTINGS = Settings("prod", "arn:aws:iam::123456789012:oidc-provider/issuer", resync_s=0)
@@ -259,7 +259,7 @@ def _world(
     name: str,
     objects: Sequence[Resource],
     iam: ModelIam,
-    claims: Sequence[Claim],
+    claims: Sequence[WorldProperty],
     *,
     users: Sequence[User] = (),
     faults: Faults,
