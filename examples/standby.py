@@ -12,7 +12,6 @@ import socket
 import sys
 
 from attractor import Client, Context, Election, For, Key, Manager, Result, controller, load_kubeconfig
-from attractor.client.http.transport import HttpTransport
 from attractor.k8s import ConfigMap
 from attractor.toolkit import labels_match
 
@@ -36,7 +35,7 @@ def manager(client: Client, identity: str, health_port: int = 0) -> Manager:
 
 async def main(kubeconfig: str) -> None:
     """Run until interrupted, or until leadership is lost."""
-    async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
+    async with Client.connect(load_kubeconfig(kubeconfig)) as client:
         await manager(client, f"{socket.gethostname()}-{os.getpid()}").run()
 
 

@@ -3,9 +3,8 @@
 Shows: scopes by namespace, label and field, a transform, resync, spans, structured logs, several workers.
 """
 
-from attractor import Client, Context, Key, Manager, Result, Scope, Watches, controller, drop_managed_fields
+from attractor import Client, Context, Key, Manager, Result, Scope, Tracer, Watches, controller, drop_managed_fields
 from attractor.k8s import Pod, Secret
-from attractor.runtime.observability.tracing import Tracer
 from attractor.toolkit import labels_changed, resource_version_changed
 
 

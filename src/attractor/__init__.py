@@ -14,14 +14,27 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from attractor.apiserver.core import Request
     from attractor.cache import Scope, drop_managed_fields
-    from attractor.check import Spec
     from attractor.client import Client, MetadataOnly
     from attractor.client.configuration.kubeconfig import load_kubeconfig
     from attractor.embedded import EmbeddedCluster
+    from attractor.embedded.lifecycles import LifecycleAdmission
+    from attractor.httpd.audit.file import AuditFile
     from attractor.objects.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
-    from attractor.objects.gvk import GroupVersionKind, Key
-    from attractor.objects.resource import Condition, Meta, ObjectMeta, PrinterColumn, Resource, Rule, Scale, Struct
+    from attractor.objects.gvk import GroupKind, GroupVersionKind, Key
+    from attractor.objects.resource import (
+        Condition,
+        ListMap,
+        Meta,
+        ObjectMeta,
+        PrinterColumn,
+        Resource,
+        Rule,
+        Scale,
+        Struct,
+        crd_for,
+    )
     from attractor.runtime import (
         Context,
         Controller,
@@ -37,18 +50,25 @@ if TYPE_CHECKING:
         Watches,
     )
     from attractor.runtime.controller import controller  # not from the package: its module has the same name
+    from attractor.runtime.observability.field_logger import FieldFormatter
+    from attractor.runtime.observability.tracing import Tracer
     from attractor.workqueue import Backoff, MaxOf, TokenBucket
 
 _HOMES = {
+    "attractor.apiserver.core": ("Request",),
+    "attractor.embedded.lifecycles": ("LifecycleAdmission",),
+    "attractor.httpd.audit.file": ("AuditFile",),
+    "attractor.runtime.observability.field_logger": ("FieldFormatter",),
+    "attractor.runtime.observability.tracing": ("Tracer",),
     "attractor.cache": ("Scope", "drop_managed_fields"),
-    "attractor.check": ("Spec",),
     "attractor.client": ("Client", "MetadataOnly"),
     "attractor.client.configuration.kubeconfig": ("load_kubeconfig",),
     "attractor.embedded": ("EmbeddedCluster",),
     "attractor.objects.errors": ("AlreadyExists", "ApiError", "Conflict", "Invalid", "NotFound"),
-    "attractor.objects.gvk": ("GroupVersionKind", "Key"),
+    "attractor.objects.gvk": ("GroupKind", "GroupVersionKind", "Key"),
     "attractor.objects.resource": (
         "Condition",
+        "ListMap",
         "Meta",
         "ObjectMeta",
         "PrinterColumn",
@@ -56,6 +76,7 @@ _HOMES = {
         "Rule",
         "Scale",
         "Struct",
+        "crd_for",
     ),
     "attractor.runtime": (
         "Context",
@@ -79,6 +100,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "AlreadyExists",
     "ApiError",
+    "AuditFile",
     "Backoff",
     "Client",
     "Condition",
@@ -87,11 +109,15 @@ __all__ = [
     "Controller",
     "Election",
     "EmbeddedCluster",
+    "FieldFormatter",
     "For",
+    "GroupKind",
     "GroupVersionKind",
     "Index",
     "Invalid",
     "Key",
+    "LifecycleAdmission",
+    "ListMap",
     "Manager",
     "MaxOf",
     "Meta",
@@ -102,17 +128,19 @@ __all__ = [
     "Permission",
     "PrinterColumn",
     "Reconciler",
+    "Request",
     "Resource",
     "Result",
     "Rule",
     "Scale",
     "Scope",
-    "Spec",
     "Struct",
     "TerminalError",
     "TokenBucket",
+    "Tracer",
     "Watches",
     "controller",
+    "crd_for",
     "drop_managed_fields",
     "load_kubeconfig",
 ]

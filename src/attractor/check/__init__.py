@@ -60,6 +60,7 @@ from attractor.check.trace import Trace, TraceStep
 from attractor.check.verdict import HoldsWithin, NotShown, PropertyVerdict, Verdict
 
 if TYPE_CHECKING:
+    from attractor.check.spec.lifecycles import specification
     from attractor.check.widening import widen
     from attractor.check.world.api.bounds import Bounds
     from attractor.check.world.api.conformance import conformance
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from attractor.check.world.simulation.initial_owners import owned_by
 
 _HOMES = {
+    "attractor.check.spec.lifecycles": ("specification",),
     "attractor.check.widening": ("widen",),
     "attractor.check.world.api.bounds": ("Bounds",),
     "attractor.check.world.api.conformance": ("conformance",),
@@ -179,6 +181,7 @@ __all__ = [
     "require",
     "simulate",
     "sometimes",
+    "specification",
     "status_not_ahead",
     "strong",
     "subset",

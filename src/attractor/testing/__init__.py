@@ -19,25 +19,50 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attractor.runtime import effects
+    from attractor.runtime.steps import Steps
     from attractor.testing.cluster import ClusterUnderTest
     from attractor.testing.faults import FaultInjector
+    from attractor.testing.recording import Recorder, Recording
+    from attractor.testing.recording.admission import follow
+    from attractor.testing.replay import Turn, withstand
     from attractor.testing.request_log import LoggedRequest, RequestLog
     from attractor.testing.virtual_time import VirtualTime
     from attractor.testing.waiting import eventually
 
-__all__ = ["ClusterUnderTest", "FaultInjector", "LoggedRequest", "RequestLog", "VirtualTime", "eventually"]
+__all__ = [
+    "ClusterUnderTest",
+    "FaultInjector",
+    "LoggedRequest",
+    "Recorder",
+    "Recording",
+    "RequestLog",
+    "Steps",
+    "Turn",
+    "VirtualTime",
+    "effects",
+    "eventually",
+    "follow",
+    "withstand",
+]
 
 _HOMES = {
-    "ClusterUnderTest": "cluster",
-    "FaultInjector": "faults",
-    "LoggedRequest": "request_log",
-    "RequestLog": "request_log",
-    "VirtualTime": "virtual_time",
-    "eventually": "waiting",
+    "attractor.runtime": ("effects",),
+    "attractor.runtime.steps": ("Steps",),
+    "attractor.testing.cluster": ("ClusterUnderTest",),
+    "attractor.testing.faults": ("FaultInjector",),
+    "attractor.testing.recording": ("Recorder", "Recording"),
+    "attractor.testing.recording.admission": ("follow",),
+    "attractor.testing.replay": ("Turn", "withstand"),
+    "attractor.testing.request_log": ("LoggedRequest", "RequestLog"),
+    "attractor.testing.virtual_time": ("VirtualTime",),
+    "attractor.testing.waiting": ("eventually",),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    home = _HOME_OF.get(name)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(home), name)

@@ -36,7 +36,7 @@ from attractor.check import (
     eventually_stable,
     sometimes,
 )
-from attractor.check.report.replay import accounts
+from attractor.check.report.story_builder import story_of
 from attractor.check.sandbox import watchdog
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta

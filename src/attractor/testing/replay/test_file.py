@@ -100,7 +100,7 @@ def _world(found: Counterexample, folder: Path) -> tuple[str, str]:
     """The imports, and the expression that makes the world."""
     if is_test(found.target):
         imports = (
-            "from attractor.testing.replay import Turn, withstand\n"
+            "from attractor.testing import Turn, withstand\n"
             "from attractor.testing.replay.capture import world_in_test\n\n"
             f"WORLD = world_in_test({_literal(found.target)})"
         )
@@ -111,14 +111,14 @@ def _world(found: Counterexample, folder: Path) -> tuple[str, str]:
         path = os.path.relpath(Path(module).resolve(), folder.resolve())
         imports = (
             "from pathlib import Path\n\n"
-            "from attractor.testing.replay import Turn, withstand\n"
+            "from attractor.testing import Turn, withstand\n"
             "from attractor.testing.replay.test_file import load_world\n\n"
             f"WORLD = load_world(Path(__file__).parent / {_literal(path)}, {_literal(attribute)})"
         )
         return imports, "WORLD"
     if not attribute.isidentifier() or keyword.iskeyword(attribute):
         attribute = "world"
-    imports = f"from attractor.testing.replay import Turn, withstand\nfrom {module} import {attribute}"
+    imports = f"from attractor.testing import Turn, withstand\nfrom {module} import {attribute}"
     return imports, f"{attribute}({call})" if found.constants or _is_maker(module, attribute) else attribute
 
 
