@@ -120,7 +120,7 @@ def check(
 
 
 class Search(NamedTuple):
-    """How a search is carried out, and what is kept of it."""
+    """Options of a search that the engines do not see: order, files, certificate, audit."""
 
     engine: EngineName
     order: Order

@@ -1,4 +1,4 @@
-"""How a specification is refused: every message names the place and the way out.
+"""Errors of the checker: every message names the place and the way out.
 
     SpecError                 the specification cannot be checked as written
     ├── MutationError         a value was changed in place; values are immutable

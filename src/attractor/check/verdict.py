@@ -1,4 +1,4 @@
-"""What a check answers: *holds*, *holds within* bounds, *violated* with a trace, or *inconclusive*.
+"""Verdicts: *holds*, *holds within* bounds, *violated* with a trace, or *inconclusive*.
 
 *Holds* means that every reachable state was seen. *Holds within* means that every state was seen which can be reached
 within bounds that cut something off: ``binding`` names them, with the way to raise each. *Inconclusive* comes with the
@@ -67,7 +67,7 @@ class PropertyVerdict:
 
 @dataclass(frozen=True)
 class ActionCoverage:
-    """How often an action was taken, how often its Python code ran, and the most slots that one run of it read."""
+    """Coverage of one action: times taken, runs of its Python code, the most slots that one run read."""
 
     name: str
     taken: int

@@ -21,7 +21,7 @@ DEADLOCK = -1
 
 
 class Progress(NamedTuple):
-    """How far an exploration has come."""
+    """Progress of an exploration."""
 
     distinct: int
     generated: int
@@ -32,7 +32,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What an exploration may use and must look for."""
+    """Settings of an exploration: its limits, and what it must look for."""
 
     threads: int = 1
     max_depth: int | None = None
@@ -89,7 +89,7 @@ OUTSIDE = 0xFFFFFFFF
 
 @dataclass
 class Counts:
-    """What was counted; ``taken`` and ``fresh`` are per action instance (ways taken, and new states found by them)."""
+    """Counts of an exploration; ``taken`` and ``fresh`` (new states found) are for each action instance."""
 
     distinct: int = 0
     generated: int = 0

@@ -1,4 +1,4 @@
-"""What a specification is made of, as a digest, by which a saved search knows whether it still is about the same one.
+"""Fingerprint of a specification: a digest of its code and constants, kept with a saved search.
 
 A search that goes on with steps other than those it began with would mix two systems, and its *holds* would be about
 neither. So the digest covers the constants and the source of every module that the specification is written in: those

@@ -1,4 +1,4 @@
-"""What the engines see: slots, action instances and predicates, with nothing of the vocabulary above it.
+"""Models as the engines see them: slots, action instances and predicates, without the vocabulary above.
 
 A state is a vector of small integers, one for each *slot*. A slot's *domain* gives each value that was ever seen there
 a number. An *instance* is an action or predicate with its parameters filled in; it runs a *routine*, an ordinary

@@ -1,4 +1,4 @@
-"""How many bits each slot gets in a packed state: enough for its values, and what is spare for values yet to come.
+"""Packing of states: bits for each slot, enough for its values, and spare ones for values yet to come.
 
 When a domain outgrows its bits every state is packed anew, so spare bits go where a domain is likely to outgrow soon:
 where few numbers are left, and where many were needed so far. A state never gets longer for them.

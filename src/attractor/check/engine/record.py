@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """What was run (in words), where (file and line), what it did (in words), and that by content, as a digest."""
+    """One execution: what was run, its file and line, what it did in words, and the digest of that."""
 
     who: str
     where: str

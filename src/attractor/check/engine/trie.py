@@ -1,4 +1,4 @@
-"""What was learnt of each routine, as a decision trie: read this slot, branch on its value, ..., then this leaf.
+"""Decision tries of routines: read this slot, branch on its value, ..., then this leaf.
 
 A trie is filled by executing the routine where it has no answer yet. A routine's first read is always the same, its
 second depends on the first value only, and so on; so the paths of its executions form a trie, and a path from root to
@@ -63,7 +63,7 @@ class Sample(NamedTuple):
 
 @dataclass
 class Tally:
-    """How well a routine is remembered: executions of its Python code, and what the widest of them read."""
+    """Statistics of a routine's trie: executions of its Python code, and the most slots that one of them read."""
 
     executed: int = 0
     widest: int = 0

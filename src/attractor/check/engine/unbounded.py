@@ -1,4 +1,4 @@
-"""What grows for ever: why a search that a limit has stopped may never have ended.
+"""Unbounded growth: why a search that a limit has stopped may never have ended.
 
 A number, or the length of a text or list, is taken for one that grows without bound if it took many values and the
 largest were met last. This is a guess, told as a warning of a verdict that is *inconclusive* anyway.

@@ -1,4 +1,4 @@
-"""What changed between two JSON values, line by line, without what only machines care about."""
+"""Differences between two JSON values, line by line, without the fields that every write changes."""
 
 from __future__ import annotations
 

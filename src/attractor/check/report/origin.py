@@ -1,4 +1,4 @@
-"""Where a check is asked for, so that what it finds can be looked at again: a module's name, or a test.
+"""Origin of a check, by which its world is found again: a name in a module, or a test.
 
 ``tests/test_pairs.py::test_holds[3]#2`` is the second check that a test asks for. ``listeners`` hear of every check
 before it begins: whoever runs such a test again takes the world out of the call that it was in.

@@ -1,4 +1,4 @@
-"""Where the states of a world come from: slots with many values, steps that run often, what each part multiplies.
+"""State counts of a world: slots with many values, steps that run often, what each part multiplies.
 
 A count of states is a product: of what the parts can be, as far as they vary independently. So the world is explored
 once more without each fault and each user, with less lag and with one worker; the quotient says what that part costs.

@@ -1,4 +1,4 @@
-"""What no run of a right program does: told to the author as a warning, whether or not a claim notices it.
+"""Lint warnings for mistakes in a reconcile, given whether or not a property notices them.
 
 A reconcile that fails at once by a slip of the pen writes nothing, so the world quiesces, and that *holds*.
 """

@@ -56,7 +56,7 @@ _CLASSES = {"Timeout": "timeout"}
 
 
 class NoLoop:
-    """What stands where a running event loop is looked for."""
+    """Stand-in for the running event loop: every use of it is refused."""
 
     def __getattr__(self, name: str) -> Never:
         refuse(sys._getframe(1), name)  # noqa: SLF001 - who asks is known from the frames only

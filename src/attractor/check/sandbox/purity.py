@@ -1,4 +1,4 @@
-"""What code under check may not change: attributes of its controller, variables that it closes over, globals.
+"""Purity guard: code under check must not change attributes of its controller, closure variables or globals.
 
 Looked at in every function of the author's that the code names, and the functions that those name: what they close
 over, containers and objects that they name in their modules, and whatever they assign there or to a class.

@@ -45,7 +45,7 @@ _ADDRESS = re.compile(r"(?<=\bat 0x)[0-9a-f]{6,}")
 
 
 class _Way:
-    """How sets are turned now: round, or so that another element comes first; and the largest that was met."""
+    """Current order of sets: reversed, or with another element first; and the largest set that was met."""
 
     number = sys.maxsize
     largest = 0

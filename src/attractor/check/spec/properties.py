@@ -1,4 +1,4 @@
-"""What is claimed of a model: safety properties on states and steps, liveness properties on whole runs.
+"""Properties of a model: safety on states and steps, liveness on whole runs.
 
 A property has one *case* for each value of its parameters; it holds if every case holds (``sometimes``: if one does).
 """

@@ -1,4 +1,4 @@
-"""Whether the functions of a specification can be what they are declared as: their parameters, and that they answer."""
+"""Signature checks of a specification's functions: their parameters, and that they return something."""
 
 from __future__ import annotations
 

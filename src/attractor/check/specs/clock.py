@@ -52,7 +52,7 @@ QUERIES, UPDATES = (GET_CR, GET_CM1, GET_CM2), (CREATE_CM1, CREATE_CM2)
 
 
 class MapAndClocks(Spec):
-    """What an outsider sees: the map of objects, and a clock for each controller that stops at ``deadline``."""
+    """The abstract view: the map of objects, and a clock for each controller that stops at ``deadline``."""
 
     controllers: int = constant(1)
     deadline: int = constant(5)

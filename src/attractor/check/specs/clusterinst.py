@@ -83,7 +83,7 @@ STABLE = (READY, NOT_PRESENT)
 
 
 class Tracked(Record):
-    """What the controller has committed: the state, the number of the last operation, the version that it leads to
+    """The controller's committed record: the state, the number of the last operation, the version that it leads to
     (0: none), and the version to go back to if it fails. An operation's number is also the version that it makes."""
 
     state: str = NOT_PRESENT

@@ -1,4 +1,4 @@
-"""What two-phase commit is for: ``TransactionCommit`` says it without messages, and ``CommitProtocol`` does it.
+"""Transaction commit: ``TransactionCommit`` specifies it without messages, ``CommitProtocol`` refines it.
 
 In the abstract, resource managers prepare; then all commit, or some abort and none commits. That the protocol of
 ``twophase`` brings this about is one claim, a refinement: whatever happens to its messages, each of its steps moves the
@@ -15,7 +15,7 @@ from attractor.check.specs.twophase import ABORTED, COMMITTED, PREPARED, WORKING
 
 
 class TransactionCommit(Spec):
-    """What is wanted of ``managers`` resource managers."""
+    """The specification of atomic commit for ``managers`` resource managers."""
 
     managers: int = constant(3)
 

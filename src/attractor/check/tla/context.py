@@ -1,4 +1,4 @@
-"""What one translation shares: identifiers, constants, the operators that helper methods become."""
+"""Context of one translation: identifiers, constants, the operators that helper methods become."""
 
 from __future__ import annotations
 

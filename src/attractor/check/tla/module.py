@@ -44,7 +44,7 @@ class Export:
 
 @dataclass
 class Parts:
-    """What was translated, in the order of the module."""
+    """The translated parts of a specification, in the order of the TLA+ module."""
 
     actions: list[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
     invariants: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What kind of value an expression has, as far as the translation must know: ``x[0]`` is the head of a sequence in one
+"""Shapes of expressions, as far as the translation must know them: ``x[0]`` is the head of a sequence in one
 place and the value at key 0 of a map in another.
 
 Shapes come from annotations first and from initial values second; where neither tells, the shape is ``ANY`` and

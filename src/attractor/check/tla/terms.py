@@ -101,7 +101,7 @@ class ThisStep:
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean at one place: locals, the current value of each variable, and the identifiers in use."""
+    """Scope of names at one place: locals, the current value of each variable, the identifiers in use."""
 
     names: Mapping[str, Term]
     state: Mapping[str, Term]

@@ -1,4 +1,4 @@
-"""What the parts of the expression translator have in common."""
+"""Base of the expression translator's parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an instance of a class written in Python holds: all of it, or the class is not known.
+"""Layouts of classes written in Python: every attribute of an instance, or the class is not known.
 
     hidden_base(kind, known)    the builtin type whose content its instances have besides attributes, if it is known
     attributes_of(kind)         how to read and write every attribute that an instance has: slots, then ``__dict__``

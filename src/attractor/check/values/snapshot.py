@@ -98,7 +98,7 @@ _Copy: TypeAlias = "Callable[[Any, Memo], Any]"
 
 
 class _Form(NamedTuple):
-    """How values of a type are frozen and copied; without ``copy`` they cannot change, nor can anything in them."""
+    """Freezing and copying of one type's values; without ``copy`` they are immutable, with all that is in them."""
 
     freeze: _Freeze
     copy: _Copy | None = None

@@ -1,4 +1,4 @@
-"""Where everything stands in the diagram: lanes in columns, steps in rows, arrows between them."""
+"""Layout of the diagram: lanes in columns, steps in rows, arrows between them."""
 
 from __future__ import annotations
 

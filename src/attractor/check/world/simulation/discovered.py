@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Parts:
-    """What was found so far."""
+    """The parts discovered so far."""
 
     roots: set[str] = field(default_factory=set)
     """Roots of kinds that somebody writes."""

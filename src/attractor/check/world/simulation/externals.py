@@ -54,7 +54,7 @@ _MARK = "__attractor_happens__"
 
 @dataclass(frozen=True)
 class Happening:
-    """How a step of an outside system may be taken."""
+    """A step that an outside system takes by itself: its fairness, and how often it may be taken."""
 
     fair: bool
     times: int | None
@@ -86,7 +86,7 @@ class NoAnswer(TimeoutError):
 
 
 class Done(NamedTuple):
-    """What became of a model, and what it answered."""
+    """Result of a call: the model of the outside system afterwards, and its answer."""
 
     after: Kept
     answer: Answer

@@ -1,4 +1,4 @@
-"""What makes worlds smaller or faster without changing a verdict, with a switch for each, so that we can compare."""
+"""Reductions that make worlds smaller or faster without changing a verdict, each with a switch for comparison."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class View(Protocol):
-    """What a step sees of the state."""
+    """The state as a step reads and writes it."""
 
     def read(self, ref: int) -> Any:
         """The value behind a reference."""

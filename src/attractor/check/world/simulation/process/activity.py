@@ -37,7 +37,7 @@ def is_write(effect: Effect[Any]) -> bool:
 
 
 class Pending(NamedTuple):
-    """What is under way: what it waits for, the priority of its key, and the answers to part of a ``Gather``."""
+    """A suspended activity: what it waits for, the priority of its key, and the answers to part of a ``Gather``."""
 
     suspended: Suspended
     priority: int = 0

@@ -37,7 +37,7 @@ class Work(NamedTuple):
 
 
 class Place(Activity):
-    """Where one piece of background work runs."""
+    """A place at which one piece of background work runs."""
 
     def __init__(self, background: Background, worker: Worker, number: int) -> None:
         who = (("host", worker.host.name), ("controller", worker.declared.name), ("place", number))

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Lag(NamedTuple):
-    """How far a watch may fall behind, and what becomes of a step that would exceed it.
+    """The bound on a watch's undelivered events, and what becomes of a step that would exceed it.
 
     It waits until something was delivered; or (``closes``) it happens, and the watch is closed and must list again.
     """
@@ -68,7 +68,7 @@ class Told(NamedTuple):
 
 
 class Cached(NamedTuple):
-    """What a cache has of an object."""
+    """A cached object."""
 
     uid: str
     json: bytes

@@ -1,4 +1,4 @@
-"""Whether a reconcile depends on the order of a set: what it did, done again with its sets in another order.
+"""Audit of set order: a reconcile is run again with its sets in another order, and must do the same.
 
 A reconcile that has come to its end is run once more with the answers that it got and every set of its author's code
 turned round (``sandbox.set_order``). It must ask for the same things and end alike. The first times, small sets are
@@ -54,7 +54,7 @@ class OrderAudit:
 
 
 class _Followed(NamedTuple):
-    """What a reconcile asked for, and how many sets had been turned round by then."""
+    """One effect of an audited reconcile, and how many sets had been reordered by then."""
 
     asked: Asked
     turned: int

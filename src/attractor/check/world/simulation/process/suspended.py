@@ -50,7 +50,7 @@ class CheckedCodeError(SpecError):
 
 
 class Answer(NamedTuple):
-    """What an effect was answered with; the coroutine gets copies, so this one stays as it was."""
+    """Answer to an effect; the coroutine gets copies, so this one stays as it was."""
 
     value: Any
     error: BaseException | None = None
@@ -100,7 +100,7 @@ class Place:
 
 
 class Asked(NamedTuple):
-    """What a coroutine asked for, or how it ended: by content, the line where it did, and in words."""
+    """An effect or the end of a coroutine: its content, the author's line, and its text."""
 
     content: Hashable
     line: str
@@ -243,7 +243,7 @@ class Suspended:
 
 
 class Finished(NamedTuple):
-    """How a coroutine ended, and what follows from it."""
+    """End of a coroutine: its error, and what follows for its key."""
 
     error: Exception | None
     follows: Next

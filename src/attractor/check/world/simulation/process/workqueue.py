@@ -26,7 +26,7 @@ class Timer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Add:
-    """What adding a key makes of a queue."""
+    """Update of a queue: a key is added."""
 
     key: Key
     priority: int
@@ -39,7 +39,7 @@ class _Add:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What it makes of a queue that a worker has finished with a key."""
+    """Update of a queue: a worker has finished with a key."""
 
     key: Key
 
@@ -70,7 +70,7 @@ class _Unscheduled:
 
 
 class WorldQueue:
-    """What handlers and workers of one controller on one host see as their queue.
+    """The work queue of one controller on one host, kept in slots.
 
     Only keys that the world knows have steps of their own; an unknown one raises ``Grown``.
     """

@@ -52,7 +52,7 @@ _DEFINITIONS: dict[str, Any] = {
 
 
 class WorldSource:
-    """Where transactions take time, uids and names from: the state of the world."""
+    """Source of time, uids and names for transactions: the state of the world."""
 
     def __init__(self, stage: Stage, clock: Sequence[datetime], names: NameBounds) -> None:
         self._stage, self._names = stage, names
@@ -100,7 +100,7 @@ class WorldSource:
 
 
 class Done(NamedTuple):
-    """What the core made of a request: its answer, and what is to be stored."""
+    """Result of a request to the core: its answer, and what is to be stored."""
 
     response: Response
     puts: Mapping[str, bytes]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NameBounds(NamedTuple):
-    """How many generated names there are before they come again, and how many of them come in any order."""
+    """Bounds on generated names: how many there are before they repeat, and how many come in any order."""
 
     most: int = Bounds.generated_names
     ordered: int = Bounds.ordered_names

@@ -126,7 +126,7 @@ class Looks:
 
 
 class Recollection:
-    """What the server made of each thing that it was asked, by what it saw."""
+    """Memo of the server's results, by request and by the part of the store that it read."""
 
     def __init__(self, storage: Storage, source: Source) -> None:
         self._storage, self._source = storage, source

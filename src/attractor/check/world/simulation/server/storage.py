@@ -37,7 +37,7 @@ FRESH_UID = "00000000-0000-4000-8000-000000000000"
 
 
 class Stored(NamedTuple):
-    """What a key holds: the object, None if there is none, and the number of the incarnation that it last had."""
+    """The value of a store key: the object or None, and the number of its last incarnation."""
 
     incarnation: int = 0
     value: bytes | None = None
