@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor import Context, Key, ObjectMeta, Owns, Resource, Struct, Watches, controller
-from attractor.check import Bounds, Delete, Edit, Faults, SpecError, World, WorldState, check, eventually_stable
+from attractor.check import Bounds, Delete, Edit, Faults, SpecError, World, WorldState, check, eventually_stable, simulate
 from attractor.check.events import Started
 from attractor.check.report.story_builder import story_of
 from attractor.check.world.simulation.walk import Walk
@@ -212,3 +212,8 @@ class Gauge(Resource, group="test.attractor.dev", version="v1"):
 def test_a_kind_that_no_server_would_take_is_refused_as_the_authors_mistake() -> None:
     with pytest.raises(SpecError, match=r"Gauge.status: it is required, but nothing is created with a status"):
         World(controllers=[pairs], objects=[pair()], kinds=[Gauge]).compile()
+
+
+def test_random_runs_go_through_a_world_that_turns_out_to_have_more_kinds() -> None:
+    verdict = simulate(World(controllers=[forgetful], objects=[pair()]), runs=20, depth=20)
+    assert verdict.verdict == "inconclusive"
