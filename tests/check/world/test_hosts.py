@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from attractor.check import Edit, Faults, SpecError, World, WorldState, always, always_step_by, check, sometimes
-from attractor.check.report.story_builder import story_of
 from attractor.check.report.state_counts import variations
+from attractor.check.report.story_builder import story_of
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay import replay
 from tests.check.world.asking import (

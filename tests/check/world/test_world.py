@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor import Context, Key, ObjectMeta, Owns, Resource, Struct, Watches, controller
-from attractor.check import Bounds, Delete, Edit, Faults, SpecError, World, WorldState, check, eventually_stable, simulate
+from attractor.check import (
+    Bounds,
+    Delete,
+    Edit,
+    Faults,
+    SpecError,
+    World,
+    WorldState,
+    check,
+    eventually_stable,
+    simulate,
+)
 from attractor.check.events import Started
 from attractor.check.report.story_builder import story_of
 from attractor.check.world.simulation.walk import Walk
