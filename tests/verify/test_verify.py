@@ -33,6 +33,7 @@ from attractor.check.specs.philosophers import Philosophers
 from attractor.check.specs.transaction_commit import CommitProtocol
 from attractor.check.specs.twophase import TwoPhaseCommit
 from attractor_verify import Rejected, proof, verify
+from attractor_verify.closure import Closure
 from attractor_verify.replay import alike
 from tests.check.random_specs import make_spec, programs
 from tests.quality.zoo import counter_in_memory, two_owners_of_one_child
@@ -110,7 +111,7 @@ def test_what_holds_has_a_certificate_that_verifies(
 ) -> None:
     path = tmp_path / "proof.cert"
     verdict = check(spec, certificate=path).assert_holds(within=["not_too_long"])
-    for closure in (proof.Closure, Plain):
+    for closure in (Closure, Plain):
         monkeypatch.setattr(proof, "Closure", closure)
         shown = verify(path, spec)
         assert shown.states == verdict.distinct

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from attractor.check.world.api.world import World
     from attractor.check.world.simulation.clock import OscillatingClock
     from attractor.check.world.simulation.externals import NoAnswer, happens
-    from attractor.check.world.simulation.initial_owners import owned_by
+    from attractor.check.world.simulation.server.initial_owners import owned_by
 
 _HOMES = {
     "attractor.check.spec.lifecycles": ("specification",),
@@ -116,7 +116,7 @@ _HOMES = {
         "NoAnswer",
         "happens",
     ),
-    "attractor.check.world.simulation.initial_owners": ("owned_by",),
+    "attractor.check.world.simulation.server.initial_owners": ("owned_by",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

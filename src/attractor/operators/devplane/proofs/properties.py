@@ -239,7 +239,7 @@ async def ready_services(ctx: Context, key: Key) -> Result | None:
 
 
 def promises(*, housed: bool = True) -> list[WorldProperty]:
-    """Return the properties of every world of Executables; unless ``housed``, processes may be left without their Executable."""
+    """Return the properties of every world of Executables; unless ``housed``, processes may outlive theirs."""
     return [
         always(never_two_processes),
         *([always(every_process_has_its_executable)] if housed else []),
