@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attractor.k8s import catalog
 from attractor.objects.errors import BadRequest, Invalid
-from attractor.patch.go_text import go_text
+from attractor.objects.go_wording import go_text
 from attractor.patch.merge_patch import apply_merge_patch
 from attractor.patch.strategic import BadStrategicPatch, apply_strategic_merge_patch, in_order_of
 from attractor.schema.node import Schema

@@ -14,7 +14,7 @@ from attractor.apply.fieldset import LEAF, FieldSet, element_text, is_member, ke
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-from attractor.patch.go_text import go_syntax, go_text
+from attractor.objects.go_wording import GO_MAP, go_syntax, go_text
 
 
 class Untypable(Exception):
@@ -102,7 +102,7 @@ def _scalar_misfit(kind: str, value: Any) -> str:
     if fits:
         return ""
     if kind == "numeric":
-        unstructured = "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
+        unstructured = GO_MAP if isinstance(value, dict) else "[]interface {}"
         return f"expected numeric (int or float), got {_GO_TYPES.get(type(value), unstructured)}"
     if kind == "string":
         return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"

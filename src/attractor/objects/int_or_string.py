@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
+from attractor.objects.go_wording import not_parsed
 from attractor.objects.numbers import saturated
 
 IntOrString: TypeAlias = "int | str"
@@ -42,8 +43,7 @@ def scaled_value(value: IntOrString | None, total: int, *, round_up: bool) -> in
         raise IntOrStringError("invalid value for IntOrString: invalid type: string is not a percentage")
     digits = value[:-1]
     if _GO_INT.fullmatch(digits) is None:
-        raise IntOrStringError(
-            f'invalid value for IntOrString: invalid value "{value}": strconv.Atoi: parsing "{digits}": invalid syntax'
-        )
+        why = not_parsed("Atoi", digits)
+        raise IntOrStringError(f'invalid value for IntOrString: invalid value "{value}": {why}')
     product = saturated(digits) * total
     return -(-product // 100) if round_up else product // 100

@@ -26,6 +26,7 @@ import orjson
 
 from attractor.objects.budget import Budget, OverBudget
 from attractor.objects.errors import BadRequest, Invalid, RequestEntityTooLarge
+from attractor.objects.go_wording import cannot_unmarshal
 from attractor.objects.json_equality import same_json
 
 if TYPE_CHECKING:
@@ -104,18 +105,7 @@ def _checked_operations(operations: Json) -> list[dict[str, Any]]:
 
 
 def _cannot_decode(value: Json, go_type: str, field: str = "") -> str:
-    if isinstance(value, bool):
-        found = "bool"
-    elif isinstance(value, str):
-        found = "string"
-    elif isinstance(value, dict):
-        found = "object"
-    elif isinstance(value, list):
-        found = "array"
-    else:
-        found = "number"
-    target = f"Go struct field {field} of type {go_type}" if field else f"Go value of type {go_type}"
-    return f"error decoding patch: json: cannot unmarshal {found} into {target}"
+    return f"error decoding patch: {cannot_unmarshal(value, go_type, field)}"
 
 
 def _apply(holder: dict[str, Any], owned: set[int], operation: dict[str, Any], budget: Budget) -> int:

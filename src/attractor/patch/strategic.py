@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor.k8s import go_types
 from attractor.objects.errors import ApiError, BadRequest, Invalid
 from attractor.objects.field import go_quoted
-from attractor.patch.go_text import go_kind, go_text, go_type
+from attractor.objects.go_wording import GO_MAP, cannot_unmarshal, go_text, go_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,8 +67,7 @@ def apply_strategic_merge_patch(document: JsonObject, patch: Json, schema: Schem
     if patch is None:
         return document
     if not isinstance(patch, dict):
-        found = f"cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
-        raise BadRequest(f"json: {found}")
+        raise BadRequest(cannot_unmarshal(patch, GO_MAP))
     return _merge_object(document, patch, schema)
 
 
@@ -227,7 +226,7 @@ def _identity(item: Any, key: str | None) -> Any:
             raise BadRequest(f"cannot order a list without merge key: {go_text(item)} is no primitive")
         return item
     if not isinstance(item, dict):
-        raise BadStrategicPatch(f"expected a map[string]interface {{}}, but received a {go_type(item)}")
+        raise BadStrategicPatch(f"expected a {GO_MAP}, but received a {go_type(item)}")
     if key not in item:
         raise BadStrategicPatch(f"map: {go_text(item)} does not contain declared merge key: {key}")
     if isinstance(item[key], dict | list):

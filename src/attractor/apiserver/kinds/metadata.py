@@ -8,6 +8,7 @@ from attractor.apiserver.kinds.metadata_passes import passes_of
 from attractor.objects import names
 from attractor.objects.errors import ApiError, BadRequest, Conflict
 from attractor.objects.field import FieldError, InOrder
+from attractor.objects.go_wording import not_parsed
 from attractor.objects.numbers import saturated
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def check_version(kind: Kind, metadata: JsonObject, name: str, current: int) -> 
     version = metadata.pop("resourceVersion", None) or ""
     if version and version != str(current):
         if not (version.isascii() and version.isdigit()):
-            raise ApiError(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+            raise ApiError(not_parsed("ParseUint", version))
         if saturated(version) == 0:
             return
         raise Conflict.of(kind.group_resource, name)

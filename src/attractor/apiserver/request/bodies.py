@@ -12,7 +12,7 @@ import orjson
 from attractor.apiserver.request.duplicate_fields import Pairs, RepeatedFields, RepeatedLine
 from attractor.objects.budget import Budget, OverBudget
 from attractor.objects.errors import BadRequest, UnsupportedMediaType
-from attractor.objects.go_json_errors import syntax_error
+from attractor.objects.go_wording import cannot_unmarshal, syntax_error
 from attractor.objects.yaml_json import YamlError, parse_yaml_strictly
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def parse_delete_options(data: bytes, content_type: str) -> Json:
             raise BadRequest(f"couldn't get version/kind; json parse error: {why}") from None
         if isinstance(value, dict | None):
             return value
-        why = f"json: cannot unmarshal {go_kind(value)} into Go value of type {_ANONYMOUS}"
+        why = cannot_unmarshal(value, _ANONYMOUS)
         raise BadRequest(f"couldn't get version/kind; json parse error: {why}")
     return parse_object(data, content_type, "DeleteOptions").value
 
@@ -159,7 +159,6 @@ def _not_of_type(kind: str) -> str:
 
 
 _ANONYMOUS = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-_GO_KINDS = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
 def _object(value: Json, data: bytes, kind: str) -> JsonObject:
@@ -171,22 +170,16 @@ def _object(value: Json, data: bytes, kind: str) -> JsonObject:
         if type(said) is str and said.count("/") <= 1:  # nearly all of them
             return value
     if not isinstance(value, dict):
-        why = f"json: cannot unmarshal {_GO_KINDS[type(value)]} into Go value of type {_ANONYMOUS} ({_excerpt(data)})"
+        why = f"{cannot_unmarshal(value, _ANONYMOUS)} ({_excerpt(data)})"
         raise _unrecognized(kind, f"json parse error: {why}")
     for name in ("apiVersion", "kind"):
         if type(value.get(name, "")) is not str and value[name] is not None:
-            said = _GO_KINDS.get(type(value[name]), "object")
-            why = f"json: cannot unmarshal {said} into Go struct field .{name} of type string ({_excerpt(data)})"
+            why = f"{cannot_unmarshal(value[name], 'string', f'.{name}')} ({_excerpt(data)})"
             raise _unrecognized(kind, f"json parse error: {why}")
     if (value.get("apiVersion") or "").count("/") > 1:
         said = value["apiVersion"]
         raise BadRequest(f"{_not_of_type(kind)}: unexpected GroupVersion string: {said} ({_excerpt(data)})")
     return value
-
-
-def go_kind(value: Any) -> str:
-    """What Go's decoder calls a JSON value."""
-    return _GO_KINDS.get(type(value), "object")
 
 
 _EXCERPT_BYTES = 30

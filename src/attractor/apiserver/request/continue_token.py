@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from attractor.objects.errors import BadRequest
-from attractor.objects.go_json_errors import syntax_error
+from attractor.objects.go_wording import syntax_error
 
 _VERSION = "meta.k8s.io/v1"
 _ALPHABET = frozenset(string.ascii_letters + string.digits + "-_")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, get_args
 
-from attractor.apiserver.request.bodies import go_kind
 from attractor.apiserver.request.caller import DeleteOptions, ListOptions, Preconditions
 from attractor.apiserver.request.operation import FieldValidation, WriteOptions
 from attractor.objects.errors import ApiError, BadRequest, Invalid
 from attractor.objects.field import FieldError
+from attractor.objects.go_wording import cannot_unmarshal, not_parsed
 from attractor.objects.gvk import GroupKind
 from attractor.objects.numbers import saturated
 
@@ -42,13 +42,16 @@ def _flag(query: Query, name: str) -> bool:
 
 def _number(query: Query, name: str) -> int | None:
     text = _first(query, name)
-    if not text:
-        return None
+    return int64_of(text) if text else None
+
+
+def int64_of(text: str) -> int:
+    """The number that a parameter is; raises ``BadRequest`` in the words of Go's ``strconv.ParseInt``."""
     if not _NUMBER.fullmatch(text):
-        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        raise BadRequest(not_parsed("ParseInt", text))
     number = saturated(text)
     if not -(2**63) <= number < 2**63:
-        raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
+        raise BadRequest(not_parsed("ParseInt", text, "value out of range"))
     return number
 
 
@@ -102,8 +105,7 @@ def list_options(query: Query, *, is_watch: bool) -> ListOptions:
     errors = _match_errors(query, version, match, is_watch=is_watch)
     if errors:
         raise _invalid("ListOptions", errors)
-    if version and (wrong := not_unsigned(version)):
-        why = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": {wrong}'
+    if version and (why := no_version(version)):
         raise ApiError(why) if is_watch else BadRequest(f"invalid resource version: {why}")
     limit = _number(query, "limit") or 0
     return ListOptions(
@@ -119,11 +121,15 @@ def list_options(query: Query, *, is_watch: bool) -> ListOptions:
     )
 
 
-def not_unsigned(text: str) -> str:
-    """What Go says of a text that is no number of 64 bits without a sign; empty for one that is."""
-    if not (text.isascii() and text.isdigit()):
-        return "invalid syntax"
-    return "" if saturated(text) < 2**64 else "value out of range"
+def no_version(text: str) -> str:
+    """What Kubernetes says of a resource version that is no number of 64 bits without a sign; empty for one that is."""
+    if text.isascii() and text.isdigit():
+        if saturated(text) < 2**64:
+            return ""
+        wrong = "value out of range"
+    else:
+        wrong = "invalid syntax"
+    return f'resourceVersion: Invalid value: "{text}": {not_parsed("ParseUint", text, wrong)}'
 
 
 def _match_errors(query: Query, version: str, match: str, *, is_watch: bool) -> list[FieldError]:
@@ -217,4 +223,4 @@ def _check_delete_body(body: dict[str, Any]) -> None:
 def _check_type(at: str, value: Any, wanted: type, described: str) -> None:
     if value is None or (isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))):
         return
-    raise BadRequest(f"json: cannot unmarshal {go_kind(value)} into Go struct field {at} of type {described}")
+    raise BadRequest(cannot_unmarshal(value, described, at))

@@ -27,8 +27,8 @@ from attractor.apply.manager import shown_object
 from attractor.k8s import catalog
 from attractor.objects.errors import ApiError, BadRequest, Conflict, InternalError, Invalid, NotFound
 from attractor.objects.field import FieldError
+from attractor.objects.go_wording import GO_MAP, cannot_unmarshal, go_text
 from attractor.objects.gvk import GroupKind, GroupVersionKind
-from attractor.patch.go_text import go_kind, go_text
 from attractor.patch.json_patch import apply_json_patch
 from attractor.patch.merge_patch import apply_merge_patch, without_nulls_in_lists
 from attractor.patch.strategic import apply_strategic_merge_patch
@@ -74,18 +74,14 @@ def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
     if op.body is None:
         raise BadRequest("Invalid JSON Patch")
     if not isinstance(op.body, dict):
-        raise BadRequest(f"error decoding patch: {_not_a_map(op.body)}")
+        raise BadRequest(f"error decoding patch: {cannot_unmarshal(op.body, GO_MAP)}")
     return apply_merge_patch(current, without_nulls_in_lists(op.body, current))
-
-
-def _not_a_map(value: Any) -> str:
-    return f"json: cannot unmarshal {go_kind(value)} into Go value of type map[string]interface {{}}"
 
 
 def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation) -> tuple[JsonObject, list[str]]:
     """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
     if not isinstance(patched, dict):
-        raise _bad_patch(kind, patched, _not_a_map(patched))
+        raise _bad_patch(kind, patched, cannot_unmarshal(patched, GO_MAP))
     if not (patched.get("kind") == kind.gvk.kind and patched.get("apiVersion") == kind.api_version):
         _require_texts(kind, patched, op)
         _require_identity(kind, patched, op)
@@ -163,7 +159,7 @@ def _require_texts(kind: Kind, patched: JsonObject, op: Operation) -> None:
             is_number = isinstance(said, int) and not isinstance(said, bool)
             why = "cannot convert int64 to string" if is_number else "unrecognized type: string"
         else:
-            why = f"json: cannot unmarshal {go_kind(said)} into Go struct field .{name} of type string"
+            why = cannot_unmarshal(said, "string", f".{name}")
             why = f"couldn't get version/kind; json parse error: {why}"
         raise _bad_result(kind, patched, op, why)
 
@@ -303,7 +299,7 @@ def _applied_object(op: Operation, kind: Kind) -> JsonObject:
     """The configuration in the body, if it says what it is and where it belongs."""
     body = {} if op.body is None else op.body
     if not isinstance(body, dict):
-        why = f"error unmarshaling JSON: while decoding JSON: {_not_a_map(body)}"
+        why = f"error unmarshaling JSON: while decoding JSON: {cannot_unmarshal(body, GO_MAP)}"
         raise BadRequest(f"error decoding YAML: {why}")
     api_version, said_kind = body.get("apiVersion") or "", body.get("kind") or ""
     if api_version != kind.gvk.api_version or said_kind != kind.gvk.kind:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.request.options import int64_of
 from attractor.apiserver.request.routing import method_not_allowed
 from attractor.apiserver.response import LogBody, LogOptions, Response
 from attractor.apiserver.verbs.connect import chosen_container, unreachable_node
-from attractor.objects.errors import BadRequest, Invalid
+from attractor.objects.errors import Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
-from attractor.objects.numbers import saturated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,12 +92,4 @@ def _flag(asked: Mapping[str, Any], name: str) -> bool:
 
 def _number(asked: Mapping[str, Any], name: str) -> int | None:
     text = str(asked.get(name) or "")
-    if not text:
-        return None
-    try:
-        number = saturated(text)
-    except ValueError:
-        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-    if not -(2**63) <= number < 2**63:
-        raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
-    return number
+    return int64_of(text) if text else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from attractor.apiserver.request.continue_token import Continue
-from attractor.apiserver.request.options import not_unsigned
+from attractor.apiserver.request.options import no_version
 from attractor.apiserver.response import ListBody, LongListBody, ObjectBody, Response, run_through, with_version
 from attractor.objects.errors import ApiError, BadRequest, Gone, Timeout
 from attractor.objects.fields import FieldSelector, FieldSelectorError
@@ -52,8 +52,7 @@ def get(call: Call) -> Response:
 
 def _require_seen(version: str, current: int) -> None:
     """Refuse to read at a version that is none, or that does not exist yet."""
-    if wrong := not_unsigned(version):
-        why = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": {wrong}'
+    if why := no_version(version):
         raise ApiError(why)
     wanted = saturated(version)
     if wanted > current:

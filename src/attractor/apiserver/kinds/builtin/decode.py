@@ -25,6 +25,7 @@ from attractor.apiserver.kinds.strategy import Decoded
 from attractor.apiserver.request.decode_errors import DecodeError
 from attractor.k8s.catalog import go_type
 from attractor.objects import quantity, timestamps
+from attractor.objects.go_wording import unmarshal_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,8 +62,8 @@ class _WrongType(Exception):
         self.path: list[str] = []
 
     def __str__(self) -> str:
-        where = f"struct field {self.struct}.{'.'.join(self.path)}" if self.struct else "value"
-        return f"json: cannot unmarshal {self.what} into Go {where} of type {self.type_name}"
+        field = f"{self.struct}.{'.'.join(self.path)}" if self.struct else ""
+        return unmarshal_error(self.what, self.type_name, field)
 
     def restored(self) -> str:
         """The same as Go's converter from maps says it."""
@@ -73,7 +74,7 @@ class _WrongType(Exception):
             case "map" | "slice":
                 return f"cannot restore {self.cls} from {kind}"
             case "":
-                return f"json: cannot unmarshal {self.what} into Go value of type {self.type_name}"
+                return unmarshal_error(self.what, self.type_name)
             case "string" if kind == "int64":
                 return f"cannot convert int64 to {self.type_name}"
             case basic if kind == "float64" and basic not in {"string", "bool"}:

@@ -9,7 +9,7 @@ from attractor.apiserver.kinds.strategy import Decoded, Strategy
 from attractor.apiserver.request.decode_errors import DecodeError
 from attractor.objects import names
 from attractor.objects.field import FieldError
-from attractor.patch.go_text import go_kind, go_text
+from attractor.objects.go_wording import GO_MAP, cannot_unmarshal, go_text
 from attractor.schema.embedded import check_metadata_shape
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _GO_TYPES = {
     int: "int64",
     float: "float64",
     bool: "bool",
-    dict: "map[string]interface {}",
+    dict: GO_MAP,
     list: "[]interface {}",
 }
 
@@ -98,7 +98,7 @@ class CustomStrategy(Strategy):
             if metadata is None:
                 continue
             if not isinstance(metadata, dict):
-                why = f"json: cannot unmarshal {go_kind(metadata)} into Go value of type v1.ObjectMeta"
+                why = cannot_unmarshal(metadata, "v1.ObjectMeta")
                 raise DecodeError(str(FieldError.invalid(at, metadata, why)))
             try:
                 decoded = self.decode_metadata(metadata)

@@ -22,8 +22,7 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
 )
 from attractor.objects import names
 from attractor.objects.field import FieldError
-from attractor.objects.go_json_errors import syntax_error
-from attractor.patch.go_text import go_kind
+from attractor.objects.go_wording import GO_MAP, cannot_unmarshal, syntax_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,7 +123,7 @@ def _validate_redacted_json(encoded: str, path: str) -> list[FieldError]:
     except binascii.Error as error:
         trouble = str(error)
     if not trouble and not isinstance(value := orjson.loads(data), dict | None):
-        trouble = f"json: cannot unmarshal {go_kind(value)} into Go value of type map[string]interface {{}}"
+        trouble = cannot_unmarshal(value, GO_MAP)
     return [FieldError.invalid(path, "<secret contents redacted>", trouble)] if trouble else []
 
 

@@ -11,6 +11,7 @@ import zoneinfo
 from functools import cache
 from typing import NamedTuple
 
+from attractor.objects.go_wording import not_parsed
 from attractor.objects.numbers import saturated
 
 _DESCRIPTORS = frozenset(("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"))
@@ -99,7 +100,7 @@ def _number(text: str, bounds: _Bounds) -> int:
 
 def _plain_number(text: str) -> int:
     if re.fullmatch("[+-]?[0-9]+", text, re.ASCII) is None:
-        raise _Unreadable(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
+        raise _Unreadable(f"failed to parse int from {text}: {not_parsed('Atoi', text)}")
     number = saturated(text)
     if number < 0:
         raise _Unreadable(f"negative number ({number}) not allowed: {text}")
