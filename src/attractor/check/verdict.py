@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -187,8 +188,21 @@ class Verdict:
                 failure,  # it needs what shows stories, and no verdict else does
             )
 
-            return failure(self, self.source)
+            return failure(self)
         return self.text()
+
+    def save(self, directory: Path | str) -> tuple[Path, ...]:
+        """Write what was found to files below ``directory``, which is made if need be; answers their paths.
+
+        For each violated property that is a JSON file, for ``attractor replay`` and ``trace-to-test``; of a world also
+        the space-time diagram, an HTML page. A verdict without counterexamples writes nothing.
+        """
+        from attractor.check.report.counterexample import Written, save_artefacts
+
+        paths: list[Path] = []
+        for files in save_artefacts(self, Path(directory)).values():
+            paths += [files.json, files.html] if isinstance(files, Written) else [files]
+        return tuple(paths)
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as a JSON object."""

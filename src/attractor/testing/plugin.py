@@ -67,9 +67,9 @@ def _summary(verdict: Verdict) -> str:
 
 
 def _sections(verdict: Verdict, folder: Path | None) -> list[tuple[str, str]]:
-    from attractor.check.report.trace_files import save_traces
+    from attractor.check.report.counterexample import save_artefacts
 
-    files = save_traces(verdict, folder) if folder else {}
+    files = save_artefacts(verdict, folder) if folder else {}
     sections = []
     for each in verdict.violations():
         if each.trace:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
 from attractor.check.report.diagram import page
+from attractor.check.report.origin import origin_of
 from attractor.check.report.story import BadStory, Story
-from attractor.check.report.trace_files import file_names
+from attractor.check.report.trace_files import file_names, save_traces
 from attractor.check.trace import Trace
 
 if TYPE_CHECKING:
@@ -92,10 +93,24 @@ def _target_of(path: Path) -> str | None:
     return str(found.get("target")) if is_counterexample(found) else None
 
 
+def save_artefacts(
+    verdict: Verdict, folder: Path, *, target: str = "", constants: Sequence[str] = ()
+) -> dict[str, Path | Written]:
+    """Write what a verdict found, below ``folder``; answers the files by property.
+
+    Of a specification that is the trace of each violated property, of a world its counterexample and the diagram, which
+    name the ``target`` by which a world is found again.
+    """
+    if hasattr(verdict.source, "compose"):
+        target = target or origin_of(verdict.source, verdict.origin)
+        return {**save(verdict, verdict.source, folder, target=target, constants=constants)}
+    return {**save_traces(verdict, folder)}
+
+
 def save(
     verdict: Verdict, world: World, folder: Path, *, target: str, constants: Sequence[str] = ()
 ) -> dict[str, Written]:
-    """Write the counterexample of each violated property, and its diagram; answers the files by property."""
+    """Write the counterexample of each violated property of a world, and its diagram; the files by property."""
     from attractor.check.report.story_builder import story_of  # it needs the world's parts, which take long to load
 
     written = {}

@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor.check.report.counterexample import Written, save
-from attractor.check.report.origin import origin_of
+from attractor.check.report.counterexample import Written, save_artefacts
 from attractor.check.report.run_text import lines as run_lines
 from attractor.check.report.run_text import steps_of
 from attractor.check.report.table import because, plain
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from attractor.check.report.counterexample import Counterexample
     from attractor.check.report.table import Paint
     from attractor.check.verdict import PropertyVerdict, Verdict
-    from attractor.check.world.api.world import World
 
 COLOURS = {"holds": "green", "holds within": "green", "violated": "red", "inconclusive": "yellow"}
 
@@ -133,11 +131,10 @@ TRACES = Path("traces")
 """Where counterexamples go, from the command line and from tests."""
 
 
-def failure(verdict: Verdict, world: World) -> str:
+def failure(verdict: Verdict) -> str:
     """The report of a violated world for a failing test; what was found is saved as the command line saves it."""
-    target = origin_of(world, verdict.origin)
     try:
-        saved = save(verdict, world, TRACES, target=target)
+        saved = save_artefacts(verdict, TRACES)
     except (OSError, UnicodeEncodeError) as problem:
         return f"{verdict.word}; the counterexamples cannot be written to {TRACES}: {problem}\n{verdict.text()}"
     return "\n".join(lines(verdict, plain, saved))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.check import PropertyVerdict, SpecError, Verdict, check, simulate
 from attractor.check.engine.record import Record
 from attractor.check.report import verdict_text
-from attractor.check.report.counterexample import Written, save
+from attractor.check.report.counterexample import Written, save_artefacts
 from attractor.check.report.graph import FORMATS, GraphTooLarge, draw
-from attractor.check.report.trace_files import save_traces
 from attractor.cli.arguments import positive, seconds
 from attractor.cli.check.progress import Meter
 from attractor.cli.check.targets import close, is_world, load, spelled
@@ -269,9 +269,8 @@ def _explain(spec: Checkable, args: argparse.Namespace) -> None:
 def _saved(verdict: Verdict, spec: Checkable, folder: Path, args: argparse.Namespace) -> dict[str, Path | Written]:
     """The files of the counterexamples; none where they cannot be written, for the verdict is worth more than they."""
     try:
-        if is_world(spec):
-            return {**save(verdict, spec, folder, target=args.target, constants=args.constants)}
-        return {**save_traces(verdict, folder)}
+        checked = replace(verdict, source=spec)
+        return save_artefacts(checked, folder, target=args.target, constants=args.constants)
     except OSError as problem:
         complain(f"traces cannot be written to {folder}: {problem.strerror}", "choose another --trace-dir")
         return {}
