@@ -75,7 +75,7 @@ def _list_misfits(atom: Atom, value: Any, path: str) -> Iterator[Misfit]:
         if not atom.is_associative:
             yield from _misfits(atom.items, item, f"{path}[{index}]")
             continue
-        reason = ""
+        element, reason = "", ""
         try:
             element = item_element(atom, item)
         except Untypable as error:

@@ -164,7 +164,7 @@ def definition_of(cls: type) -> str:
     """The definition that a class was made from; empty where it was written by hand."""
     if issubclass(cls, Resource):
         info = cls.__dict__.get("resource_info")
-        return info.definition if info is not None and cls.__module__.startswith(__package__) else ""
+        return info.definition if info is not None and cls.__module__.startswith("attractor.k8s") else ""
     return _DEFINITIONS.get(cls, "")
 
 

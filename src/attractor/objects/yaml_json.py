@@ -213,9 +213,10 @@ class _Reader:
 def _merged(node: yaml.Node) -> list[yaml.MappingNode]:
     """The maps that a merge key names."""
     named = node.value if isinstance(node, yaml.SequenceNode) else [node]
-    if not all(isinstance(one, yaml.MappingNode) for one in named):
+    maps = [one for one in named if isinstance(one, yaml.MappingNode)]
+    if len(maps) < len(named):
         raise YamlError("yaml: map merge requires map or sequence of maps as the value")
-    return list(named)
+    return maps
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:

@@ -253,8 +253,8 @@ def barred() -> Iterator[None]:
 
 def barring(function: Callable[P, T]) -> Callable[P, T]:
     """A function that asks nothing from outside: it is stopped where it does. One of ours is left as it is."""
-    is_plain = isinstance(function, FunctionType) and not function.__closure__
-    if is_plain and not is_authors(function.__code__.co_filename):
+    code = getattr(function, "__code__", None) if type(function) is FunctionType else None
+    if code is not None and not getattr(function, "__closure__", None) and not is_authors(code.co_filename):
         return function
 
     @wraps(function)

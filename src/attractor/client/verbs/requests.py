@@ -32,15 +32,13 @@ class Requester:
 
     async def request(self, request: ClientRequest) -> ClientResponse:
         """The answer to any request of the API, tried again where that is safe; raises ``ApiError``."""
-        failed: ApiError | None = None
         try:
             response = await self.transport.send(request)
-        except ApiError as error:
-            failed = error
-        if failed is None:
             if response.code < 400:
                 return response
             failed = refused(response)
+        except ApiError as error:
+            failed = error
         return await self.tried_again(request, failed)
 
     async def tried_again(self, request: ClientRequest, error: ApiError) -> ClientResponse:

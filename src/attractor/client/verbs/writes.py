@@ -13,7 +13,7 @@ import orjson
 
 from attractor.client.encoding.paths import resource_path
 from attractor.client.kinds import R, Scale
-from attractor.client.transport import ClientRequest
+from attractor.client.transport import ClientRequest, ClientResponse
 from attractor.client.verbs.reads import Reading, Selection, object_path
 from attractor.client.verbs.requests import parsed, refused
 from attractor.client.verbs.write_observer import Telling
@@ -364,14 +364,14 @@ class Writing(Reading):
         if not is_told or self.observer is None:
             return (await self.request(request)).body
         with Telling(self.observer, mapped.info, key) as told:
-            failed: ApiError | None = None
+            response: ClientResponse | None = None
             try:  # as ``request`` does, which would be one coroutine more on the way of every write
                 response = await self.transport.send(request)
-                if response.code >= 400:
-                    failed = refused(response)
+                failed = refused(response) if response.code >= 400 else None
             except ApiError as error:
                 failed = error
-            if failed is not None:
+            if response is None or failed is not None:
+                assert failed is not None
                 response = await self.tried_again(request, failed)
             answer = response.body
             if subresource in {"", "status", "finalize"}:
