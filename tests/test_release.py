@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -18,6 +19,8 @@ from tests.compiled import ROOT
 from tools.release import missing
 
 pytestmark = pytest.mark.slow
+
+TUTORIAL = ROOT / "docs" / "tutorial" / "first-proof.md"
 
 USED = """
 import asyncio, sys
@@ -95,3 +98,50 @@ def test_what_is_unpacked_serves_and_checks(wheel: Path, tmp_path: Path) -> None
     command = [sys.executable, "-I", "-c", USED, str(there)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "{'x': '1'} violated\n"), done.stderr
+
+
+@pytest.fixture(scope="module")
+def project(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of its own with the tutorial's operator, and the wheel installed in its virtual environment."""
+    there = tmp_path_factory.mktemp("project")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], cwd=there, check=True)
+    (site,) = (there / "env" / "lib").glob("python3*/site-packages")
+    zipfile.ZipFile(wheel).extractall(site)
+    (site / "dependencies.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
+    fences = re.findall(r"^```python\n(.*?)^```", TUTORIAL.read_text(), re.MULTILINE | re.DOTALL)
+    (there / "pairs.py").write_text("\n\n".join(fences))
+    (there / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict", "include": ["*.py"]}')
+    return there
+
+
+def checked(project: Path, *command: str) -> str:
+    """What a type checker says of the project."""
+    done = subprocess.run([*command], cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode in {0, 1}, done.stderr
+    return done.stdout
+
+
+def mypy(project: Path, name: str) -> str:
+    """What mypy says of a module."""
+    interpreter = project / "env" / "bin" / "python"
+    return checked(project, sys.executable, "-m", "mypy", "--strict", "--python-executable", str(interpreter), name)
+
+
+def pyright(project: Path) -> str:
+    """What pyright says of all modules."""
+    return checked(project, sys.executable, "-m", "pyright", "--pythonpath", str(project / "env" / "bin" / "python"))
+
+
+def test_strict_type_checkers_accept_the_tutorials_operator(project: Path) -> None:
+    assert mypy(project, "pairs.py") == "Success: no issues found in 1 source file\n"
+    assert "0 errors" in pyright(project)
+
+
+def test_strict_type_checkers_find_a_field_that_is_not_there(project: Path) -> None:
+    wrong = project / "wrong.py"
+    wrong.write_text("from pairs import web\n\nprint(web.spec.valu)\n")
+    try:
+        assert '"PairSpec" has no attribute "valu"' in mypy(project, "wrong.py")
+        assert 'Cannot access attribute "valu"' in pyright(project)
+    finally:
+        wrong.unlink()
