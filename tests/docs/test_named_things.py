@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|pyi|c|zip|jsonl|go))`")
 NAME = re.compile(r"`(attractor(?:_verify)?(?:\.[A-Za-z_]\w*)+)(?::\w+)?[`(]")
-NO_NAMES = {"attractor.cdx.json"}
-"""Names of files that look like modules."""
+NO_NAMES = {"attractor.cdx.json", "attractor.commands", "attractor.demos"}
+"""A file and groups of entry points that look like modules."""
 
 
 def resolves(dotted: str) -> bool:

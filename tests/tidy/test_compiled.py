@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from attractor.cache import Cache
 from attractor.client import Client
 from attractor.client.errors import ServerUnreachable
 from attractor.client.transport import ByteStream, ClientRequest, ClientResponse
 from attractor.client.verbs.retry import RetryPolicy
+from attractor.embedded import EmbeddedCluster
+from attractor.k8s import ConfigMap
 from tests.compiled import LIBRARY, ROOT, SOURCES, stale
 
 CHANGES_MEANING = ("cached_property", "msgspec.Struct", "msgspec.convert(", "Decoder(", "@dataclass")
@@ -80,10 +83,24 @@ def test_errors_of_two_kinds_have_two_names(source: Path) -> None:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_nothing_is_awaited_while_an_error_is_handled(source: Path) -> None:
     """A compiled coroutine leaves the error that it handles to whoever runs next, and to each error raised there."""
-    for handler in ast.walk(ast.parse(source.read_text())):
-        if isinstance(handler, ast.ExceptHandler):
-            suspends = [one.lineno for one in ast.walk(handler) if isinstance(one, SUSPENSIONS)]
-            assert not suspends, f"{source.name}, line {suspends[0]}: first leave the `except`, then await"
+    for found in ast.walk(ast.parse(source.read_text())):
+        assert not isinstance(found, ast.AsyncWith), f"{source.name}, line {found.lineno}: use `wire.blocks.inside`"
+        handled: list[ast.AST] = []
+        if isinstance(found, ast.Try):
+            handled += [*found.handlers, *found.finalbody]
+        suspends = [each.lineno for part in handled for each in ast.walk(part) if isinstance(each, SUSPENSIONS)]
+        assert not suspends, f"{source.name}, line {suspends[0]}: first leave the `except` or `finally`, then await"
+
+
+async def test_an_informer_that_is_cancelled_leaves_no_error_behind() -> None:
+    async with EmbeddedCluster() as cluster:
+        cache = Cache(cluster.client())
+        cache.informer(ConfigMap)
+        task = asyncio.create_task(cache.run())
+        await cache.wait_synced()
+        task.cancel()
+        await asyncio.wait([task])
+    assert sys.exc_info() == (None, None, None)
 
 
 async def test_errors_of_many_tasks_are_not_chained_to_each_other() -> None:

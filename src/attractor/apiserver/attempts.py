@@ -15,6 +15,7 @@ from attractor.apiserver.response import Response
 from attractor.apiserver.transaction import Beforehand, NotYet, Transaction
 from attractor.objects.errors import ApiError, Conflict, NotFound
 from attractor.store.contract import Stale, Unverifiable
+from attractor.wire.blocks import inside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -87,20 +88,22 @@ class Attempts:
 
     async def _in_turn(self, key: str) -> Response | Retry:
         """Attempts with the turn at a key, until one neither loses nor waits for the key to cool down."""
+        return await inside(self._server.retries.turn(key), lambda _: self._with_turn(key))
+
+    async def _with_turn(self, key: str) -> Response | Retry:
         retries, losses = self._server.retries, 0
-        async with retries.turn(key):
-            while losses < MAX_ATTEMPTS:
-                begun_s = retries.now()
-                try:
-                    found = await self._attempt(key)
-                except Stale:
-                    losses += 1
-                    retries.lost(key)
-                    continue
-                if isinstance(found, Response) or not found.keeps_turn:
-                    retries.won(begun_s)
-                    return found
-                await found.wait()
+        while losses < MAX_ATTEMPTS:
+            begun_s = retries.now()
+            try:
+                found = await self._attempt(key)
+            except Stale:
+                losses += 1
+                retries.lost(key)
+                continue
+            if isinstance(found, Response) or not found.keeps_turn:
+                retries.won(begun_s)
+                return found
+            await found.wait()
         raise _gave_up()
 
     async def _attempt(self, key: str = "") -> Response | Retry:

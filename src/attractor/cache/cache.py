@@ -22,6 +22,7 @@ from attractor.cache.informer import IDLE_S, Health, Informer
 from attractor.cache.observers import leave, observe
 from attractor.cache.scope import Scope
 from attractor.client.kinds import MetadataOnly, name_of
+from attractor.wire.blocks import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -138,13 +139,16 @@ class Cache:
     async def run(self) -> None:
         """Keep every informer up to date until cancelled; then own writes are not followed any more, either."""
         try:
-            async with asyncio.TaskGroup() as self._group:
-                for informer in self._informers.values():
-                    self._group.create_task(informer.run())
-                await asyncio.get_running_loop().create_future()
+            await inside(asyncio.TaskGroup(), self._run_informers)
         finally:
             self._group = None
             leave(self.api_reader, self)
+
+    async def _run_informers(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
+        for informer in self._informers.values():
+            group.create_task(informer.run())
+        await asyncio.get_running_loop().create_future()
 
     async def wait_synced(self) -> None:
         """Wait until every informer has seen its whole collection."""

@@ -54,6 +54,7 @@ from attractor.objects.errors import ApiError, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.labels import LabelSelector
 from attractor.objects.resource import Resource
+from attractor.wire.blocks import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -323,7 +324,7 @@ class Informer(Generic[T]):
             while True:
                 self._move(await self._act())
         finally:
-            await self._close()
+            self._close()
 
     async def _act(self) -> Input:
         """Do what the state stands for; what comes of it is the next input."""
@@ -388,7 +389,7 @@ class Informer(Generic[T]):
         return Listed(listed.resource_version)
 
     async def _open(self, version: str | None) -> Input:
-        await self._close()
+        self._close()
         self._begun = self.core.begin()
         watch = self.client.watch(
             Encoded(self.kind),
@@ -400,8 +401,7 @@ class Informer(Generic[T]):
             timeout_s=random.randint(*WATCH_S),  # noqa: S311 - spreads load, hides nothing
         )
         try:
-            async with asyncio.timeout(self._idle_s):
-                await watch.__aenter__()
+            await inside(asyncio.timeout(self._idle_s), lambda _: watch.__aenter__())
         except TimeoutError:
             return Failed(AnswerLost(f"the server did not answer a watch within {self._idle_s:g} s"))
         self._watch = watch
@@ -409,11 +409,11 @@ class Informer(Generic[T]):
         self._heard_any = False
         return Opened()
 
-    async def _close(self) -> None:
+    def _close(self) -> None:
         self._events.clear()
         watch, self._watch = self._watch, None
         if watch is not None:
-            await watch.__aexit__(None, None, None)
+            watch.close()
 
     async def _hear(self) -> Input:
         """Take in what comes, until more follows from it than that something was heard.
@@ -421,12 +421,11 @@ class Informer(Generic[T]):
         One timer serves for as long as things are heard: when it goes off, the silence is as long as it looks, or not.
         """
         assert self._watch is not None
-        loop = asyncio.get_running_loop()
+        watch, loop = self._watch, asyncio.get_running_loop()
         while True:
             limit = asyncio.timeout_at(self._heard_at + self._idle_s)
             try:
-                async with limit:
-                    return await self._hear_on(self._watch)
+                return await inside(limit, lambda _: self._hear_on(watch))
             except TimeoutError:
                 if not limit.expired() or loop.time() >= self._heard_at + self._idle_s:
                     return Silent(self._idle_s)

@@ -132,9 +132,9 @@ class Verdict:
         return f"holds within {bounds}" if self.verdict == "holds within" else self.verdict
 
     def __getitem__(self, name: str) -> PropertyVerdict:
-        """The verdict on the property of that name."""
+        """The verdict on the property of that name, with underscores or spaces: a function's own name will do."""
         for each in self.properties:
-            if each.name == name:
+            if each.name.replace("_", " ") == name.replace("_", " "):
                 return each
         raise KeyError(f"{self.spec} has no property {name!r}; it has: {', '.join(p.name for p in self.properties)}")
 

@@ -399,7 +399,7 @@ def the_first_is_marked(look: WorldState) -> bool:
 def test_generated_names_come_in_any_order() -> None:
     claims = [always(the_first_is_marked)]
     trusting = replace(trusts_the_order, owns=(Owns(ConfigMap, every_owner=True),))
-    options: dict[str, Any] = {"properties": claims, "resync": True, "quiet": False}
+    options: dict[str, Any] = {"properties": claims, "resync": True, "quiesces": False}
     check(World(controllers=[trusting], objects=[pair()], **options)).assert_violated("the first is marked")
     check(World(controllers=[asks_for_the_order], objects=[pair()], **options)).assert_holds()
 

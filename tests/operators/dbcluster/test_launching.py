@@ -19,7 +19,7 @@ from .places import cluster_of, component
 
 def workload(**fields: Any) -> StatefulSet:
     made = objects.component_objects(cluster_of(component(**fields)), component(**fields)).workload
-    made.metadata.uid = "1"
+    made.metadata.uid, made.metadata.resource_version = "1", "1"
     return made
 
 

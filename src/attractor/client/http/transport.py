@@ -14,6 +14,7 @@ from attractor.client.http.deadlines import Deadlines
 from attractor.client.http.dial import Dialer, Endpoint
 from attractor.client.http.pool import Pool
 from attractor.client.http.proxies import Proxy, environment_proxy, is_loopback
+from attractor.wire.blocks import inside
 
 if TYPE_CHECKING:
     from attractor.client.configuration.credentials import ClientCertificate, Credential
@@ -113,34 +114,38 @@ class HttpTransport:
 
     async def _send_in_full(self, request: ClientRequest, timeout_s: float) -> ClientResponse:
         """Send a request for which credentials may have to be made, or a connection."""
-        sent = False
+        used: list[Pool] = []
         try:
-            async with asyncio.timeout(timeout_s):
-                credential = await self._credential()
-                pool = self._pool_for(credential)
-                sent = True
-                response = await self._exchange(pool, request, credential)
-                if response.code == 401 and self.config.credentials.rejected(credential):
-                    credential = await self._credential()
-                    response = await self._exchange(self._pool_for(credential), request, credential)
-                return response
+            return await inside(asyncio.timeout(timeout_s), lambda _: self._exchange_in_full(request, used))
         except TimeoutError as error:
             what = f"{request.method} {request.path}: no answer within {timeout_s:g} s"
-            raise (AnswerLost if sent else ServerUnreachable)(what) from error
+            raise (AnswerLost if used else ServerUnreachable)(what) from error
+
+    async def _exchange_in_full(self, request: ClientRequest, used: list[Pool]) -> ClientResponse:
+        """Send with a credential, and again with a new one if it is refused; ``used`` tells whether it came to that."""
+        credential = await self._credential()
+        used.append(self._pool_for(credential))
+        response = await self._exchange(used[0], request, credential)
+        if response.code == 401 and self.config.credentials.rejected(credential):
+            credential = await self._credential()
+            response = await self._exchange(self._pool_for(credential), request, credential)
+        return response
 
     async def open(self, request: ClientRequest) -> BodyStream:
         """The answer as a stream; see ``Transport.open``."""
         timeout_s = self._timeout_s if request.timeout_s is None else request.timeout_s
         try:
-            async with asyncio.timeout(timeout_s):
-                credential = await self._credential()
-                stream = await self._open(request, credential)
-                if stream.code == 401 and self.config.credentials.rejected(credential):
-                    stream.close()
-                    stream = await self._open(request, await self._credential())
-                return stream
+            return await inside(asyncio.timeout(timeout_s), lambda _: self._open_in_full(request))
         except TimeoutError as error:
             raise AnswerLost(f"{request.method} {request.path}: no answer within {timeout_s:g} s") from error
+
+    async def _open_in_full(self, request: ClientRequest) -> BodyStream:
+        credential = await self._credential()
+        stream = await self._open(request, credential)
+        if stream.code == 401 and self.config.credentials.rejected(credential):
+            stream.close()
+            stream = await self._open(request, await self._credential())
+        return stream
 
     async def aclose(self) -> None:
         """Close every connection."""

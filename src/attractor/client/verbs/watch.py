@@ -132,6 +132,10 @@ class Watch(Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening; safe to call at any time and more than once."""
         if self._stream is not None:
             self._stream.close()
 

@@ -11,6 +11,7 @@ from attractor.runtime.context import Context
 from attractor.runtime.lease import LeadershipLost
 from attractor.runtime.toolkit.statemap import ObjectStateMap
 from attractor.runtime.worker.driver import Answered, drive
+from attractor.wire.blocks import inside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -207,9 +208,11 @@ class Performer:
         self._schedule(effect.key)
 
     async def _gather(self, effect: effects.Gather) -> tuple[Any, ...]:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._outcome(inner)) for inner in effect.effects]
+        tasks = await inside(asyncio.TaskGroup(), lambda group: self._begin_all(effect, group))
         return tuple(task.result() for task in tasks)
+
+    async def _begin_all(self, effect: effects.Gather, group: asyncio.TaskGroup) -> list[asyncio.Task[Any]]:
+        return [group.create_task(self._outcome(inner)) for inner in effect.effects]
 
     async def _outcome(self, effect: Effect[Any]) -> Any:
         try:

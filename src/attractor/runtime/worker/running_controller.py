@@ -34,6 +34,7 @@ from attractor.runtime.worker.outcome import (
 from attractor.runtime.worker.overdue import TIMEOUT_S, WORKERS, Late, ReconcileTimeout, Worker
 from attractor.runtime.worker.routing import handler
 from attractor.runtime.worker.self_triggers import SelfTriggers, noted
+from attractor.wire.blocks import inside
 from attractor.workqueue import QueueShutDown
 
 if TYPE_CHECKING:
@@ -139,17 +140,21 @@ class RunningController:
 
     async def run(self) -> None:
         """Reconcile until ``stop`` was called and what was running is finished."""
-        async with asyncio.TaskGroup() as group:
-            helpers = [group.create_task(self.background.run())]
-            helpers += [group.create_task(self._receive(source)) for source in self.declared.sources]
-            if self._resync_s is not None:
-                helpers.append(group.create_task(self._resync(self._resync_s)))
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(self._workers):
-                    workers.create_task(self._work())
-            for helper in helpers:
-                helper.cancel()
+        await inside(asyncio.TaskGroup(), self._run_with_helpers)
         self.scheduled.close()
+
+    async def _run_with_helpers(self, group: asyncio.TaskGroup) -> None:
+        helpers = [group.create_task(self.background.run())]
+        helpers += [group.create_task(self._receive(source)) for source in self.declared.sources]
+        if self._resync_s is not None:
+            helpers.append(group.create_task(self._resync(self._resync_s)))
+        await inside(asyncio.TaskGroup(), self._run_workers)
+        for helper in helpers:
+            helper.cancel()
+
+    async def _run_workers(self, group: asyncio.TaskGroup) -> None:
+        for _ in range(self._workers):
+            group.create_task(self._work())
 
     def unfinished(self) -> list[tuple[Key, float]]:
         """Return the keys being reconciled, and for how many seconds; the longest first."""
@@ -301,8 +306,7 @@ class RunningController:
     async def _limited(self, running: Awaitable[Result | None], limit_s: float) -> Result | None:
         limit = asyncio.timeout(limit_s)
         try:
-            async with limit:
-                return await running
+            return await inside(limit, lambda _: running)
         except TimeoutError as error:
             if not limit.expired():
                 raise
