@@ -16,6 +16,7 @@ import pytest
 
 from attractor.apiserver.admission.plugins import PLUGIN_NAMES
 from attractor.embedded import EmbeddedCluster
+from attractor.embedded.source import SystemSource
 from attractor.httpd.auth.authentication import Authenticator, parse_token_file
 from attractor.httpd.auth.certificates import ensure_certificates
 from attractor.httpd.tls import server_context
@@ -25,6 +26,17 @@ from tests.httpd.wire import Wire, connected, eventually
 RECORDINGS = sorted((Path(__file__).parent / "kube-apiserver-1.36").glob("*.json"))
 NAMESPACE = "golden-0a1b2c3d"
 TOKENS = 'admin,admin,admin,"system:masters"\nreader,reader,reader\n'
+
+
+class OneSecond(SystemSource):
+    """A clock that stands still: owners of fields are sorted by time, to the second, and the recordings took less."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stands = super().now()
+
+    def now(self) -> str:
+        return self._stands
 
 
 class Served(NamedTuple):
@@ -38,7 +50,11 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     files = ensure_certificates(tmp_path, ["localhost"])
     authenticator = Authenticator(parse_token_file(TOKENS))
     async with EmbeddedCluster(
-        controllers=(), authenticator=authenticator, admission_plugins=PLUGIN_NAMES, allow_privileged=False
+        controllers=(),
+        authenticator=authenticator,
+        admission_plugins=PLUGIN_NAMES,
+        allow_privileged=False,
+        source=OneSecond(),
     ) as cluster:
         address = await cluster.listen(tls=server_context(files.cert, files.key))
         yield Served(cluster, address.port, ssl.create_default_context(cafile=str(files.ca)))

@@ -216,3 +216,8 @@ def test_fewer_workers_than_production_has_bind_where_nobody_says_how_many() -> 
     declared = controller(counts.reconcile, name="counts", for_=Pair, workers=2)
     assert names(check(world.but(controllers=[declared]))) == ["lag"]
     assert names(check(world.but(objects=[pair("a"), pair("b")]))) == ["lag"]
+
+
+def test_the_way_to_raise_a_bound_names_it_also_where_it_becomes_the_default() -> None:
+    assert Bounds(lag=2).raising("lag") == "bounds=Bounds(lag=3)"
+    assert Bounds(lag=2).raising("answers") == "bounds=Bounds(lag=2, answers=400)"

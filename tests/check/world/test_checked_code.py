@@ -472,7 +472,7 @@ async def claimed(look: WorldState) -> bool:
 @pytest.mark.parametrize("claim", [eventually_stable, always, sometimes, always_step])
 def test_a_claim_that_would_always_count_as_true_is_refused(claim: Any) -> None:
     with pytest.raises(
-        SpecError, match="`claimed` cannot be (a claim|part of a specification): it is `async` or yields"
+        SpecError, match=r"`claimed` cannot be (a claim|part of a specification): it is `async` or yields"
     ):
         claim(claimed)
 

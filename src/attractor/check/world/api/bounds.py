@@ -43,6 +43,12 @@ class Bounds:
         said = ", ".join(f"{name}={value}" for name, value in self.as_dict().items() if value != getattr(Bounds, name))
         return f"Bounds({said})"
 
+    def raising(self, name: str) -> str:
+        """What one writes to raise one of them: all that are not the default, and that one in any case."""
+        raised = self.raised(name).as_dict()
+        said = (f"{each}={value}" for each, value in raised.items() if each == name or value != getattr(Bounds, each))
+        return f"bounds=Bounds({', '.join(said)})"
+
     def as_dict(self) -> dict[str, int]:
         """The bounds by name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}

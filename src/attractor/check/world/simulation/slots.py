@@ -87,7 +87,7 @@ class Stage:
 
     def bind(self, name: str, text: str) -> None:
         """Say that a bound of the world keeps this step from what it does without."""
-        self.model.bind(name, text, f"bounds={self.bounds.raised(name)!r}")
+        self.model.bind(name, text, self.bounds.raising(name))
 
     def add_bounds(self) -> None:
         """Have states that are left out: those after a step that called ``leave_bounds``."""

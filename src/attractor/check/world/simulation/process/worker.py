@@ -208,7 +208,7 @@ class Worker:
             f"{self.stage.bounds.answers} answers of one reconcile of {self.declared.name}, which asks in a loop at "
             f"{suspended.line}",
             "return Result(requeue_after_s=...) there instead of asking again, "
-            f"or bounds={self.stage.bounds.raised('answers')!r}",
+            f"or {self.stage.bounds.raising('answers')}",
         )
         self.stage.leave_bounds()
 
