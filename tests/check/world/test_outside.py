@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import cProfile
 import datetime as dt
 import hashlib
 import logging
 import os
+import pstats
 import random
 import secrets
 import socket
@@ -23,7 +25,7 @@ from attractor import Context, Index, Key, Watches, controller
 from attractor.check import Edit, Faults, SpecError, World, always, always_step, check
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
-from tests.check.world.pairs import KEY, Pair, pair
+from tests.check.world.pairs import KEY, Pair, pair, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,3 +192,17 @@ def test_what_asks_on_nobodys_behalf_is_let_through() -> None:
             faults=Faults(crash=1),
         )
     ).assert_holds()
+
+
+def test_a_check_may_be_profiled_and_the_profiler_goes_on_after_it() -> None:
+    profile = cProfile.Profile()
+    with profile:
+        verdict = check(World(controllers=[pairs], objects=[pair()]))
+        marked_for_the_profiler()
+    assert verdict.verdict in {"holds", "holds within"}
+    called = {name for _, _, name in pstats.Stats(profile).stats}  # type: ignore[attr-defined]
+    assert "marked_for_the_profiler" in called
+
+
+def marked_for_the_profiler() -> None:
+    """Is called after the check."""

@@ -247,8 +247,17 @@ def barred() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.setprofile(before)
+        _profile_again(before)
         _set_judge(judge)
+
+
+def _profile_again(before: Any) -> None:
+    """Give profiling back to who had it; cProfile does not profile by a function."""
+    if before is None or callable(before):
+        sys.setprofile(before)
+    else:
+        sys.setprofile(None)
+        before.enable()
 
 
 def barring(function: Callable[P, T]) -> Callable[P, T]:

@@ -12,6 +12,7 @@ versions of Python.
 from __future__ import annotations
 
 import types
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -66,28 +67,25 @@ def _slots(kind: type) -> list[types.MemberDescriptorType]:
 class Attributes(NamedTuple):
     """Every attribute that an instance has."""
 
-    slots: tuple[types.MemberDescriptorType, ...]
+    slots: tuple[tuple[str, types.MemberDescriptorType], ...]
+    """By name; slots of one name are told apart by their class."""
     has_dict: bool
 
     def of(self, value: Any) -> Iterator[tuple[str, Any]]:
         """Those that are set: name and value, in an order that is the same for equal values."""
-        for slot in self.slots:
+        for name, slot in self.slots:
             try:
                 found = slot.__get__(value)
             except AttributeError:
                 continue
-            yield f"{slot.__objclass__.__name__}.{slot.__name__}" if self._is_twice(slot) else slot.__name__, found
+            yield name, found
         if self.has_dict:
             yield from object.__getattribute__(value, "__dict__").items()
-
-    def _is_twice(self, slot: types.MemberDescriptorType) -> bool:
-        return sum(each.__name__ == slot.__name__ for each in self.slots) > 1
 
     def give(self, made: Any, found: Iterable[tuple[str, Any]]) -> None:
         """Set attributes of another instance, in the order of ``of``; no code of its class is run."""
         held = dict(found)
-        for slot in self.slots:
-            name = f"{slot.__objclass__.__name__}.{slot.__name__}" if self._is_twice(slot) else slot.__name__
+        for name, slot in self.slots:
             if name in held:
                 slot.__set__(made, held.pop(name))
         if self.has_dict:
@@ -98,7 +96,9 @@ def attributes_of(kind: type) -> Attributes:
     """The attributes of a class's instances, besides the content of the builtin type behind it."""
     written = [base for base in kind.__mro__ if base.__flags__ & _HEAP and base.__module__ != "builtins"]
     slots = [slot for base in reversed(written) for slot in _slots(base)]
-    return Attributes(tuple(slots), bool(kind.__dictoffset__))
+    times = Counter(slot.__name__ for slot in slots)
+    named = ((f"{slot.__objclass__.__name__}." if times[slot.__name__] > 1 else "") + slot.__name__ for slot in slots)
+    return Attributes(tuple(zip(named, slots, strict=True)), bool(kind.__dictoffset__))
 
 
 _HEAP = 1 << 9
