@@ -21,7 +21,7 @@ from attractor.testing.random_runs import wander, wander_only
 from attractor.testing.recording import Recording
 from attractor.testing.recording.admission import follow
 from tests.check.world.everything import everything
-from tests.check.world.randomcontrollers import random_world
+from tests.check.world.random_instructions import random_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
