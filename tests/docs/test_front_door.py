@@ -13,8 +13,6 @@ FRONT_DOOR = ("attractor", "attractor.k8s", "attractor.check", "attractor.testin
 """The public modules; the parts of ``attractor.k8s`` and ``attractor.check.specs`` are public, too."""
 PUBLIC_PACKAGES = ("attractor.k8s", "attractor.check.specs", "attractor_verify")
 ABOUT = {
-    "README.md": "attractor.operators.configpair",
-    "docs/README.md": "attractor.operators.configpair",
     "docs/explanation/irsa.md": "attractor.operators.irsa",
     "docs/how-to/irsa.md": "attractor.operators.irsa",
     "docs/how-to/run-a-dbcluster.md": "attractor.operators.dbcluster attractor.plan",
