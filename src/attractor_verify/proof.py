@@ -28,7 +28,7 @@ OTHERS = {"always", "sometimes", "always_step", "refines"}
 
 
 class Verified(NamedTuple):
-    """What a certificate was found to show; ``bounds`` cut something off: beyond them there is more."""
+    """The result of verifying a certificate; ``bounds`` cut something off: beyond them there is more."""
 
     title: str
     properties: tuple[str, ...]

@@ -50,7 +50,7 @@ def rows(numbers: list[int], actions: int) -> Iterator[tuple[Row | None, Update]
 
 
 class Replay:
-    """What the numbers of a certificate stand for, as far as rows have shown it."""
+    """The values behind the numbers of a certificate, as far as rows have shown them."""
 
     def __init__(self, subject: Subject, slots: list[list[Any]]) -> None:
         self.subject = subject

@@ -1,4 +1,4 @@
-"""What a certificate is about, made anew from the author's source: initial states, steps, predicates and promises."""
+"""The subject of a certificate, made anew from the author's source: initial states, steps, predicates and promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed between two objects, as sets of fields.
+"""Changes between two objects, as sets of fields.
 
 Equal subtrees are skipped by ``==``, so the cost follows the change. Python takes ``1`` and ``True`` as equal: kinds
 whose schemas allow one in the place of the other are compared by ``same_json`` instead.

@@ -27,7 +27,7 @@ _ANCIENT: Final = "ancient-changes"
 
 
 class ManagerId(NamedTuple):
-    """What tells one entry from another; ``api_version`` is empty for appliers."""
+    """The identity of an entry; ``api_version`` is empty for appliers."""
 
     manager: str
     operation: str
@@ -47,7 +47,7 @@ def _quoted(text: str) -> str:
 
 
 class Owned:
-    """What one manager owns."""
+    """The fields that one manager owns."""
 
     __slots__ = ("api_version", "entry", "fields", "time")
 

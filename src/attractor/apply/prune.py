@@ -1,4 +1,4 @@
-"""What an applier no longer applies leaves the object, if nobody else owns it.
+"""Pruning: fields that an applier no longer applies leave the object, if nobody else owns them.
 
 A field goes when the applier owned it by its last apply, does not apply it now, and no other manager owns it. What
 nobody owns (a default, say) stays, unless the item or map that holds it goes.

@@ -27,7 +27,7 @@ CHECK_COST = 350_000
 
 
 class Question(NamedTuple):
-    """What is asked: a verb on a resource, or on a path when ``resource`` is empty."""
+    """A question to the authorizer: a verb on a resource, or on a path when ``resource`` is empty."""
 
     verb: str
     group: str = ""

@@ -1,4 +1,4 @@
-"""What ``self`` is in a rule: a schema as CEL declares it, with the sizes that bound what a rule may cost.
+"""The type of ``self`` in a rule: a schema as CEL declares it, with the sizes that bound what a rule may cost.
 
 Fields have escaped names (``x-y`` is ``x__dash__y``). Not visible to rules: what the schema does not describe, and
 values of unknown type. At the root of a resource ``apiVersion``, ``kind``, ``metadata.name`` and

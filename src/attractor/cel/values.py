@@ -36,7 +36,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """What ``type(x)`` returns."""
+    """A type as a value: the result of ``type(x)``."""
 
     name: str
 

@@ -60,7 +60,7 @@ KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 60, 15, 4
 
 
 class Peer(NamedTuple):
-    """Who is at the other end: an address, and under TLS the certificate that the client proved to own."""
+    """The client of a connection: an address, and under TLS the certificate that the client proved to own."""
 
     address: str
     certificate: dict[str, Any] | None = None

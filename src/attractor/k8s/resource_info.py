@@ -1,4 +1,4 @@
-"""What discovery says about a resource: its names, its scope, its verbs, its subresources."""
+"""A resource as discovery tells it: its names, its scope, its verbs, its subresources."""
 
 from __future__ import annotations
 

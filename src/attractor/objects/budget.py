@@ -1,4 +1,4 @@
-"""What reading one input may cost: steps, charged before they are done, in proportion to the bytes that were sent.
+"""Budget for reading one input: steps, charged before they are done, in proportion to the bytes that were sent.
 
 Every decoder whose work can outgrow its input (YAML aliases and merges, protobuf messages, JSON patches, rules of
 roles taken apart) charges one ``Budget``, so that a few bytes never buy many steps:

@@ -1,4 +1,4 @@
-"""What a compiled module says to its compiler; at run time it says nothing.
+"""Declarations for mypyc in compiled modules; without effect at run time.
 
 A compiled class calls its own methods directly, so nobody may inherit from it, unless it says so:
 

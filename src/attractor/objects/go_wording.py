@@ -1,4 +1,4 @@
-"""What Go says: values as it prints them, and its errors about texts, JSON and numbers that cannot be read.
+"""Go's wording: values as it prints them, and its errors about texts, JSON and numbers that cannot be read.
 
 Clients and their users know these messages; whoever imitates one takes its words from here.
 

@@ -1,4 +1,4 @@
-"""What a JSON value is, as a type."""
+"""Types of JSON values."""
 
 from typing import Any, TypeAlias
 

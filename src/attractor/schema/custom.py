@@ -1,4 +1,4 @@
-"""What a CustomResourceDefinition's schema means for its objects: unknown fields, defaults, validity.
+"""The schema of a CustomResourceDefinition, applied to objects: unknown fields, defaults, validity.
 
 >>> widgets = CustomSchema({
 ...     "type": "object",

@@ -1,4 +1,4 @@
-"""Whether a JSON value is a schema at all: each keyword holds a value of the right kind.
+"""Validation of schema documents: each keyword holds a value of the right kind.
 
 An API server finds this out when it decodes a definition. Everything else in this package may then rely on it.
 

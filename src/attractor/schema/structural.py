@@ -1,4 +1,4 @@
-"""What the API server says about a CustomResourceDefinition's schema before it takes it.
+"""Validation of a CustomResourceDefinition's schema: structural rules.
 
 A schema must be *structural*: the type of every field is said outside ``anyOf``, ``allOf``, ``oneOf`` and ``not``, so
 that one reading of it can prune, default and explain objects. Then defaults must be valid, keywords allowed, list

@@ -24,7 +24,7 @@ WRITE_BUFFER_BYTES = 64 * 1024
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Party:
-    """Who sits at this end. A link calls one after the other; only ``pause_writing`` is told within a write."""
+    """The owner of a link. It is called one thing after the other; only ``pause_writing`` is told within a write."""
 
     def established(self) -> None:
         """Both ends know each other; from now on something may be written."""

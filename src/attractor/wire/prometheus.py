@@ -1,4 +1,4 @@
-"""What can be measured, and how Prometheus reads it: counters, gauges, histograms, and the text format.
+"""Prometheus instruments: counters, gauges, histograms, and the text format.
 
 Servers and controllers both show their metrics with this. ``process_metrics`` are what Prometheus' own client
 libraries tell of a process, as far as this system knows it: memory, descriptors and the start come from ``/proc``.

@@ -100,7 +100,7 @@ class NeedsAnswers(Exception):
 
 
 class Answers:
-    """What is known of the outside while one request is answered."""
+    """Answers of outside systems that one request has so far."""
 
     def __init__(self) -> None:
         self._known: dict[Question, Answer] = {}

@@ -30,7 +30,7 @@ MAX_PLANS = 1024
 
 
 class Attributes:
-    """What a plug-in is asked about; ``obj`` is None on delete, ``old`` is None on create."""
+    """The write that a plug-in judges; ``obj`` is None on delete, ``old`` is None on create."""
 
     __slots__ = ("is_connecting", "kind", "obj", "old", "op", "txn", "version")
 

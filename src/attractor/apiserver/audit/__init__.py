@@ -1,4 +1,4 @@
-"""What is written down about requests: Kubernetes' audit events and the policy that chooses them (``audit.k8s.io/v1``).
+"""Auditing: Kubernetes' audit events and the policy that chooses them (``audit.k8s.io/v1``).
 
 Guarantees: at level Metadata nothing of a body or of an answer's object but what tells it from others (name, namespace,
 uid, resourceVersion) is in an event, and never a credential, whatever was sent and however it was refused; an event is

@@ -27,7 +27,7 @@ _WRITES = frozenset({"create", "update", "patch", "delete"})
 
 
 class Asked(NamedTuple):
-    """What is known of a request once its head is read."""
+    """A request as its head tells it."""
 
     audit_id: str
     uri: str
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What has happened to it since."""
+    """The course of a request after its head: its object, its answer."""
 
     impersonated: User | None = None
     decision: Decision | None = None

@@ -48,7 +48,7 @@ class PolicyError(ValueError):
 
 
 class Verdict(NamedTuple):
-    """What a policy says about one request."""
+    """The level and the stages that a policy sets for one request."""
 
     level: Level
     omit_stages: frozenset[Stage] = frozenset()
@@ -137,7 +137,7 @@ def _verdict(level: str, omit: tuple[Stage, ...], omit_always: tuple[Stage, ...]
 
 
 class Policy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What ``--audit-policy`` names."""
+    """An audit policy, as ``--audit-policy`` names it."""
 
     rules: tuple[Rule, ...]
     omit_stages: tuple[Stage, ...] = ()

@@ -1,1 +1,1 @@
-"""Who may do what: the authorizer's contract, role-based access control, reviews, tokens of service accounts."""
+"""Authorization: the authorizer's contract, role-based access control, reviews, tokens of service accounts."""

@@ -31,7 +31,7 @@ _READ_VERBS = frozenset({"get", "list", "watch"})
 
 
 class Attributes(NamedTuple):
-    """What is asked: a verb on a resource, or on a path when ``resource`` is empty."""
+    """Attributes of a request to authorize: a verb on a resource, or on a path when ``resource`` is empty."""
 
     verb: str
     group: str = ""
@@ -88,7 +88,7 @@ class AnonymousRead:
 
 
 class _Place(NamedTuple):
-    """What a path says by itself."""
+    """The parts of a request that its path tells."""
 
     group: str
     version: str

@@ -1,4 +1,4 @@
-"""What CEL may ask about a request's author: ``authorizer`` and ``authorizer.requestResource``."""
+"""CEL's view of a request's author: ``authorizer`` and ``authorizer.requestResource``."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Verified(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """What reviews are answered from."""
+    """Answers access and token reviews."""
 
     authorizer: Authorizer
     rules: Callable[[User, str, Snapshot], Iterable[Rule]]

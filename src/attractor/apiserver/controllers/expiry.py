@@ -1,4 +1,4 @@
-"""What goes by itself after a time, as planners: events, and the leases of API servers that are no more."""
+"""Planners that delete what has expired: events, and the leases of API servers that are no more."""
 
 from __future__ import annotations
 

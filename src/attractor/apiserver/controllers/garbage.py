@@ -42,7 +42,7 @@ class Node:
 
 
 class Graph:
-    """Who owns whom in a snapshot, as far as it is asked."""
+    """The graph of owners in a snapshot, read as far as it is needed."""
 
     def __init__(self, snapshot: Snapshot, kinds: Iterable[Kind], index: OwnerIndex) -> None:
         self._snapshot = snapshot

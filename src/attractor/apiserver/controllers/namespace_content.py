@@ -1,4 +1,4 @@
-"""What every namespace has, as planners: the ServiceAccount ``default`` and the ConfigMap with the root authority."""
+"""Planners of what every namespace has: the ServiceAccount ``default`` and the ConfigMap with the root authority."""
 
 from __future__ import annotations
 

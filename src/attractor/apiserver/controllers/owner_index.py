@@ -1,4 +1,4 @@
-"""Who depends on whom, by uid, and which objects the garbage collector has yet to look at.
+"""Index of dependents by the uid of their owner, and which objects the garbage collector has yet to look at.
 
 Sans-I/O: told of changes, or made of a whole snapshot. It holds nothing of objects that neither have owners nor are
 being deleted, so keeping it costs little, and planning costs what there is to collect instead of what there is.
@@ -35,7 +35,7 @@ class OwnerReference(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """What the planner reads of an object."""
+    """The metadata of an object that the planner reads."""
 
     name: str
     uid: str

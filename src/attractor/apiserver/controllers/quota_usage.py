@@ -1,4 +1,4 @@
-"""What an object takes of a ResourceQuota: the names it counts under, how much, and which quotas it falls under.
+"""Usage of ResourceQuotas by an object: the names it counts under, how much, and which quotas it falls under.
 
 >>> usage_of(GroupResource("", "configmaps"), {})
 {'count/configmaps': Quantity('1'), 'configmaps': Quantity('1')}

@@ -55,7 +55,7 @@ def plan_storage_protection(snapshot: Snapshot) -> Iterator[Operation]:
 
 
 class _Uses:
-    """What is used in a snapshot, found out when it is asked for."""
+    """Storage in use in a snapshot, looked up when it is needed."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

@@ -27,7 +27,7 @@ GUESS_S = 0.003
 
 
 class LevelSpec(NamedTuple):
-    """What a priority level may take; one without queues turns away what finds no seat."""
+    """The limits of a priority level; one without queues turns away what finds no seat."""
 
     name: str
     nominal: int

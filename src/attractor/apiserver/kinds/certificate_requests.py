@@ -1,4 +1,4 @@
-"""What only the server knows of a CertificateSigningRequest: who asks, and when it was decided."""
+"""Fields of a CertificateSigningRequest that the server sets: who asks, and when it was decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a certificate was made from: the modules that a specification or a world is written in, with their digests."""
+"""Sources of a certificate: the modules that a specification or a world is written in, with their digests."""
 
 from __future__ import annotations
 

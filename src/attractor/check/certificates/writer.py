@@ -39,7 +39,7 @@ NUMBER, COPIED, UPDATED = range(3)
 
 @dataclass(frozen=True)
 class Certified:
-    """What was written."""
+    """The result of writing a certificate."""
 
     states: int
     rows: int

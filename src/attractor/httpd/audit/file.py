@@ -31,7 +31,7 @@ _PRIVATE = 0o600
 
 
 class LineTarget(Protocol):
-    """What lines are written to, by one thread."""
+    """A target of audit lines, written by one thread."""
 
     def append(self, lines: list[bytes]) -> None:
         """Write them; may wait, and raises ``OSError``."""

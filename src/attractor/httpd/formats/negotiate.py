@@ -60,7 +60,7 @@ class Transform(NamedTuple):
 
 
 class Negotiated(NamedTuple):
-    """What a client gets; ``content_type`` is what the answer says about itself."""
+    """The outcome of content negotiation; ``content_type`` is what the answer says about itself."""
 
     media_type: str
     transform: Transform | None = None

@@ -1,4 +1,4 @@
-"""What priority and fairness does, for people: kube-apiserver's metrics, and its pages of what waits where."""
+"""Pages about priority and fairness: kube-apiserver's metrics, and its pages of what waits where."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 
 
 class Metrics:
-    """What the server has done so far; observes connections and streams."""
+    """Metrics of the server; observes connections and streams."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()

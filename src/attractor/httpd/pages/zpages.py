@@ -38,7 +38,7 @@ _LISTED = ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/
 
 
 class ServerFacts:
-    """What the server knows about itself: its flags, when it started, and how its checks of health went."""
+    """Facts about the server: its flags, when it started, and how its checks of health went."""
 
     def __init__(self, flags: Mapping[str, str]) -> None:
         self.flags = dict(sorted(flags.items()))

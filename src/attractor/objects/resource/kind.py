@@ -72,7 +72,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class KindOptions:
-    """What the class statement says about the kind beyond its names; ``crd`` writes it to the manifest."""
+    """Options of a kind in its class statement, besides its names; ``crd`` writes it to the manifest."""
 
     printer_columns: tuple[PrinterColumn, ...] = ()
     scale: Scale | None = None

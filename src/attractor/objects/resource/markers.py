@@ -1,4 +1,4 @@
-"""What an annotation can say about a field beyond its type: ``Annotated[list[Port], ListMap("containerPort")]``.
+"""Markers of fields in annotations: ``Annotated[list[Port], ListMap("containerPort")]``.
 
 Bounds, lengths and patterns are said with ``Meta`` (``ge``, ``le``, ``gt``, ``lt``, ``multiple_of``, ``min_length``,
 ``max_length``, ``pattern``), which also checks them when an object is decoded. The markers here go to the schema.

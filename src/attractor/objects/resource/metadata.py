@@ -12,7 +12,7 @@ from attractor.objects.resource.struct import Struct, field
 
 
 class TypeMeta(Struct, omitempty=True):
-    """What an object says it is."""
+    """The API version and kind of an object."""
 
     api_version: str = ""
     kind: str = ""
@@ -72,7 +72,7 @@ class ObjectMeta(Struct, omitempty=True):
 
 
 class ListMeta(Struct, omitempty=True):
-    """What a list of objects has."""
+    """The metadata of a list."""
 
     self_link: str = ""
     resource_version: str = ""

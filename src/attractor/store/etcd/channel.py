@@ -73,7 +73,7 @@ class CallFailed(Exception):
 
 
 class _Call:
-    """What came of a call so far; ``Unary`` and ``Stream`` say what becomes of it."""
+    """A call under way; ``Unary`` and ``Stream`` say what becomes of it."""
 
     __slots__ = ("data", "id", "to_send", "unread", "window")
 

@@ -33,7 +33,7 @@ class InUse(Exception):
 
 
 class Reached(NamedTuple):
-    """What a mark says."""
+    """The content of a mark."""
 
     store: int
     """The number that the database has, too: marks of other files say nothing about this one."""

@@ -1,4 +1,4 @@
-"""What plug-ins for built-in kinds share: which write they are asked about, other objects, refusals."""
+"""Shared parts of plug-ins for built-in kinds: which write they are asked about, other objects, refusals."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ MANAGER = "kube-apiserver"
 
 
 class ResourceQuota(Plugin):
-    """What is left of every quota, and the refusal of what is more."""
+    """Admission by ResourceQuotas: charges each write, and refuses what exceeds a quota."""
 
     runs_last: ClassVar[bool] = True
 

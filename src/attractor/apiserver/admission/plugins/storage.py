@@ -1,4 +1,4 @@
-"""What protects storage: finalizers against deletion in use, and the rule when a claim may grow."""
+"""Protection of storage: finalizers against deletion in use, and the rule when a claim may grow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a token says, and whether it is still true."""
+"""Claims of a service account token, and their check against stored objects."""
 
 from __future__ import annotations
 

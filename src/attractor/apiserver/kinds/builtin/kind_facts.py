@@ -1,4 +1,4 @@
-"""What sets kinds apart that is plain fact: names, generation, update rules, selectable fields.
+"""Facts about built-in kinds: names, generation, update rules, selectable fields.
 
 Kinds are named ``group/Kind``; the core group's are ``/Kind``. What a kind does not say here is the common case:
 subdomain names, no generation, updates only of what exists and without a version, selection by name and namespace.

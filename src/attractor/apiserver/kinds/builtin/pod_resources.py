@@ -1,4 +1,4 @@
-"""What a whole pod asks for: its containers together, or the hungriest of those that run before them."""
+"""Resource requests of a whole pod: its containers together, or the hungriest of those that run before them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What writers of pods and pod templates are told about them."""
+"""Warnings to writers of pods and pod templates."""
 
 from __future__ import annotations
 

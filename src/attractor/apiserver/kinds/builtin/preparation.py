@@ -1,4 +1,4 @@
-"""What a caller may not choose: status on create, identity of jobs, phases, finalizers of namespaces."""
+"""Preparation before validation: status on create, identity of jobs, phases, finalizers of namespaces."""
 
 from __future__ import annotations
 

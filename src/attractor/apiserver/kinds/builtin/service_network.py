@@ -22,7 +22,7 @@ _NETWORK_FIELDS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 class ServiceNeeds(NamedTuple):
-    """What an allocator has to give to a service before it is stored."""
+    """Addresses and ports that a service needs from the allocator before it is stored."""
 
     cluster_ip_families: tuple[str, ...] = ()
     """One address of each family, for ``clusterIPs``; the first is ``clusterIP`` too."""

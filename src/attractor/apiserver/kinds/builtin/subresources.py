@@ -1,4 +1,4 @@
-"""What a write through a subresource may change, for subresources that change a part of the object itself.
+"""Writes through subresources that are a part of the object: what they may change.
 
 Everything else is put back to what it was, so that whoever may write the subresource may write nothing more.
 """

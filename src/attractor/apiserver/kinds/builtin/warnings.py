@@ -1,4 +1,4 @@
-"""What writers of valid objects are told: what is deprecated, ignored, ambiguous or does not do what it seems to.
+"""Warnings to writers of valid objects: what is deprecated, ignored, ambiguous or does not do what it seems to.
 
 >>> service = {"metadata": {}, "spec": {"type": "ClusterIP", "externalName": "example.com"}}
 >>> list(warner_of("", "Service")(service, None))

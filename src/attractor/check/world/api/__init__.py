@@ -1,1 +1,1 @@
-"""What an author of worlds uses: ``World``, ``Faults``, users, properties, ``WorldState``."""
+"""The vocabulary of worlds: ``World``, ``Faults``, users, properties, ``WorldState``."""

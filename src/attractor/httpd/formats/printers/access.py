@@ -1,4 +1,4 @@
-"""Who may do what: bindings, accounts, secrets, certificates."""
+"""Columns of access control: bindings, accounts, secrets, certificates."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _ENDED = {
 
 
 class _Summary:
-    """What the statuses of a pod's containers add up to."""
+    """Summary of the statuses of a pod's containers."""
 
     def __init__(self, pod: JsonObject) -> None:
         self.pod = pod

@@ -1,4 +1,4 @@
-"""What Kubernetes fills in: one function for each kind, found by ``defaulter``.
+"""Defaults of built-in kinds: one function for each kind, found by ``defaulter``.
 
 Read ``pod`` first; the other modules are families of kinds. Every function expects an object that was decoded, so the
 structs that Go always has are there. Kinds that are not listed have no defaults in Kubernetes.

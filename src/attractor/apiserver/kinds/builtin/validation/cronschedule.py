@@ -1,4 +1,4 @@
-"""Whether a cron schedule can be understood, in the words of the parser that Kubernetes uses.
+"""Validation of cron schedules, in the words of the parser that Kubernetes uses.
 
 >>> schedule_error("*/5 * * * *"), schedule_error("bogus")
 ('', 'expected exactly 5 fields, found 1: [bogus]')
