@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from attractor.apiserver.kinds.builtin.service_network import HEADLESS, service_needs
-from attractor.apiserver.kinds.builtin.validation.serviceaddresses import validate_addresses
+from attractor.apiserver.kinds.builtin.validation.network.service_addresses import validate_addresses
 from attractor.objects.errors import InternalError, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.kinds.builtin.validation.cronschedule import schedule_error
-from attractor.apiserver.kinds.builtin.validation.workloads import validate_scale
+from attractor.apiserver.kinds.builtin.validation.workloads.cron_schedule import schedule_error
+from attractor.apiserver.kinds.builtin.validation.workloads.workloads import validate_scale
 from attractor.objects.json_types import JsonObject
 from tests.apiserver.kinds.builtin.pipeline import change_refusals, refusals, template, workload
 

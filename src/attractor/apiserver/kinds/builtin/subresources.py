@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.kinds.builtin.validation import certificates, podupdates
+from attractor.apiserver.kinds.builtin.validation.control_plane import certificates
+from attractor.apiserver.kinds.builtin.validation.pods import updates as pod_updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,7 +65,7 @@ PREPARE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], None]] = {
     ("certificates.k8s.io/CertificateSigningRequest", "approval"): prepare_approval,
 }
 VALIDATE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], list[FieldError]]] = {
-    ("/Pod", "ephemeralcontainers"): podupdates.validate_ephemeral_containers,
-    ("/Pod", "resize"): podupdates.validate_resize,
+    ("/Pod", "ephemeralcontainers"): pod_updates.validate_ephemeral_containers,
+    ("/Pod", "resize"): pod_updates.validate_resize,
     ("certificates.k8s.io/CertificateSigningRequest", "approval"): certificates.validate_approval,
 }

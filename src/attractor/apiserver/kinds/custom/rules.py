@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.kinds.builtin.validation.webhookclient import validate_client
+from attractor.apiserver.kinds.builtin.validation.control_plane.webhook_client import validate_client
 from attractor.apiserver.kinds.custom.columns import (
     column_errors,
     deprecation_errors,

@@ -1,28 +1,25 @@
 """Rules of built-in kinds, with Kubernetes' paths, reasons and messages.
 
-=============================================  ============================================================
-module                                         kinds
-=============================================  ============================================================
-``pods``, ``containers``, ``resources``,       Pod, and the pod template of every workload
-``scheduling``, ``podupdates``
-``workloads``                                  Deployment, ReplicaSet, DaemonSet, StatefulSet, ControllerRevision,
-                                               ReplicationController, PodDisruptionBudget, Scale
-``autoscaling``                                HorizontalPodAutoscaler
-``events``                                     Event (both)
-``nodes``                                      Node, the state of Namespaces, RuntimeClass, Lease
-``certificates``, ``apiservices``              CertificateSigningRequest, APIService
-``attachments``, ``devices``                   CSINode, VolumeAttachment; DeviceClass, ResourceClaim, ResourceSlice
-``quotas``                                     ResourceQuota
-``flowcontrol``                                FlowSchema, PriorityLevelConfiguration
-``services``                                   Service, Endpoints, EndpointSlice
-``jobs``, ``cronschedule``                     Job, CronJob
-``claims``                                     PersistentVolumeClaim, PersistentVolume
-``core``                                       ConfigMap, Secret, Namespace, LimitRange,
-                                               Event (both), Lease, PodTemplate
-``cluster``                                    RBAC, Ingress, IngressClass, NetworkPolicy, StorageClass,
-                                               PriorityClass, webhook configurations
-``policies``                                   ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings
-=============================================  ============================================================
+==========================================  ============================================================
+module                                      kinds
+==========================================  ============================================================
+``pods``                                    Pod, and the pod template of every workload
+``workloads/workloads``                     Deployment, ReplicaSet, DaemonSet, StatefulSet, ControllerRevision,
+                                            ReplicationController, PodDisruptionBudget, Scale
+``workloads/jobs``, ``cron_schedule``       Job, CronJob
+``workloads/autoscaling``                   HorizontalPodAutoscaler
+``network``                                 Service, Endpoints, EndpointSlice
+``storage/claims``                          PersistentVolumeClaim, PersistentVolume
+``storage/attachments``, ``devices``        CSIDriver, CSINode, VolumeAttachment; DeviceClass, ResourceClaim,
+                                            ResourceSlice
+``control_plane``                           APIService, CertificateSigningRequest, FlowSchema,
+                                            PriorityLevelConfiguration, admission policies and their bindings
+``events``, ``quotas``                      Event (both), ResourceQuota
+``nodes``                                   Node, the state of Namespaces, RuntimeClass, Lease
+``core``                                    ConfigMap, Secret, Namespace, LimitRange, Lease, PodTemplate
+``cluster``                                 RBAC, Ingress, IngressClass, NetworkPolicy, StorageClass, PriorityClass,
+                                            webhook configurations
+==========================================  ============================================================
 
 Every other kind is checked only for the shape of its Go type, which decoding does, and for the rules of all objects'
 metadata, which are the core's. Left out on purpose: rules of volume plug-ins, affinity terms, autoscaler metrics,
@@ -33,25 +30,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.kinds.builtin.validation import (
-    apiservices,
-    attachments,
-    autoscaling,
-    certificates,
-    claims,
-    cluster,
-    core,
-    devices,
-    events,
-    flowcontrol,
-    jobs,
-    nodes,
-    podupdates,
-    policies,
-    quotas,
-    services,
-    workloads,
-)
+from attractor.apiserver.kinds.builtin.validation import cluster, core, events, nodes, quotas
+from attractor.apiserver.kinds.builtin.validation.control_plane import apiservices, certificates, flowcontrol, policies
+from attractor.apiserver.kinds.builtin.validation.network import services
+from attractor.apiserver.kinds.builtin.validation.pods import updates as pod_updates
+from attractor.apiserver.kinds.builtin.validation.storage import attachments, claims, devices
+from attractor.apiserver.kinds.builtin.validation.workloads import autoscaling, jobs, workloads
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
@@ -90,7 +74,7 @@ _UPDATE = {
     **events.UPDATE, **nodes.UPDATE, **quotas.UPDATE, **services.UPDATE, **workloads.UPDATE,
 }  # fmt: skip
 _UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {
-    ("", "Pod"): podupdates.validate_pod_update,
+    ("", "Pod"): pod_updates.validate_pod_update,
     **devices.UPDATE_ONLY,
     **jobs.UPDATE_ONLY,
     **services.UPDATE_ONLY,
@@ -104,7 +88,7 @@ _STATUS: dict[tuple[str, str], UpdateValidator] = {
     **nodes.STATUS,
     **policies.STATUS,
     **quotas.STATUS,
-    ("", "Pod"): podupdates.validate_pod_status,
+    ("", "Pod"): pod_updates.validate_pod_status,
     ("", "Service"): services.validate_service_status,
     ("apps", "DaemonSet"): workloads.validate_daemon_set_status,
     ("batch", "Job"): jobs.validate_job_status,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.kinds.builtin.validation.policies import match_condition_errors, rule_errors
+from attractor.apiserver.kinds.builtin.validation.control_plane.policies import match_condition_errors, rule_errors
+from attractor.apiserver.kinds.builtin.validation.control_plane.webhook_client import validate_client
 from attractor.apiserver.kinds.builtin.validation.rules import (
     cidr,
     domain_prefixed_path,
@@ -21,8 +22,7 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     required_name,
     unchanged,
 )
-from attractor.apiserver.kinds.builtin.validation.webhookclient import validate_client
-from attractor.apiserver.kinds.builtin.validation.workloads import is_readable
+from attractor.apiserver.kinds.builtin.validation.workloads.workloads import is_readable
 from attractor.objects import names
 from attractor.objects.field import FieldError, InOrder
 from attractor.objects.labels import validate_label_selector

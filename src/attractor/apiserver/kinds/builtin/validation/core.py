@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from attractor.apiserver.kinds.builtin.validation.pods import validate_pod, validate_template
+from attractor.apiserver.kinds.builtin.validation.pods.pods import validate_pod, validate_template
 from attractor.apiserver.kinds.builtin.validation.resources import (
     CONTAINER_RESOURCES,
     is_huge_pages,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.kinds.builtin.internal_form import shown as internal
+from attractor.apiserver.kinds.builtin.validation.pods.scheduling import validate_tolerations
 from attractor.apiserver.kinds.builtin.validation.resources import validate_requirements
 from attractor.apiserver.kinds.builtin.validation.rules import (
     amount,
@@ -16,7 +17,6 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     required_name,
     unchanged,
 )
-from attractor.apiserver.kinds.builtin.validation.scheduling import validate_tolerations
 from attractor.objects import names
 from attractor.objects.field import FieldError, InOrder
 

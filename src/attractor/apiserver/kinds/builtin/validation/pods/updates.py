@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.kinds.builtin.internal_form import difference
 from attractor.apiserver.kinds.builtin.preparation import qos_class
-from attractor.apiserver.kinds.builtin.validation.pods import validate_pod_spec
+from attractor.apiserver.kinds.builtin.validation.pods.pods import validate_pod_spec
+from attractor.apiserver.kinds.builtin.validation.pods.scheduling import validate_tolerations
 from attractor.apiserver.kinds.builtin.validation.rules import each, ip_address, named, required
-from attractor.apiserver.kinds.builtin.validation.scheduling import validate_tolerations
 from attractor.objects import names
 from attractor.objects.field import FieldError
 

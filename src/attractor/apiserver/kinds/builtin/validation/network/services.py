@@ -6,6 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.kinds.builtin.internal_form import shown
+from attractor.apiserver.kinds.builtin.validation.network.service_addresses import update_addresses, validate_addresses
 from attractor.apiserver.kinds.builtin.validation.rules import (
     PROTOCOLS,
     cidr,
@@ -19,7 +20,6 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     required,
     unchanged,
 )
-from attractor.apiserver.kinds.builtin.validation.serviceaddresses import update_addresses, validate_addresses
 from attractor.objects import names
 from attractor.objects.field import FieldError
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.kinds.builtin.internal_form import shown
-from attractor.apiserver.kinds.builtin.validation.cronschedule import schedule_error, time_zone_error
-from attractor.apiserver.kinds.builtin.validation.jobpolicies import (
-    common_indexes,
-    count_indexes,
-    validate_failure_policy,
-    validate_indexed,
-    validate_success_policy,
-)
-from attractor.apiserver.kinds.builtin.validation.pods import validate_template
+from attractor.apiserver.kinds.builtin.validation.pods.pods import validate_template
 from attractor.apiserver.kinds.builtin.validation.rules import (
     ALWAYS,
     IMMUTABLE,
@@ -24,7 +16,15 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     one_of,
     unchanged,
 )
-from attractor.apiserver.kinds.builtin.validation.workloads import validate_match
+from attractor.apiserver.kinds.builtin.validation.workloads.cron_schedule import schedule_error, time_zone_error
+from attractor.apiserver.kinds.builtin.validation.workloads.job_policies import (
+    common_indexes,
+    count_indexes,
+    validate_failure_policy,
+    validate_indexed,
+    validate_success_policy,
+)
+from attractor.apiserver.kinds.builtin.validation.workloads.workloads import validate_match
 from attractor.objects import names
 from attractor.objects.field import OMITTED, FieldError
 from attractor.objects.labels import LabelSelector, SelectorError, validate_label_selector

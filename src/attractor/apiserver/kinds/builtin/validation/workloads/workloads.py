@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.kinds.builtin.internal_form import shown
-from attractor.apiserver.kinds.builtin.validation.claims import validate_claim_spec
 from attractor.apiserver.kinds.builtin.validation.conditions import validate_conditions
-from attractor.apiserver.kinds.builtin.validation.pods import validate_template, validate_template_metadata
+from attractor.apiserver.kinds.builtin.validation.pods.pods import validate_template, validate_template_metadata
 from attractor.apiserver.kinds.builtin.validation.rules import (
     ALWAYS,
     at_least_zero,
@@ -19,6 +18,7 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     named,
     unchanged,
 )
+from attractor.apiserver.kinds.builtin.validation.storage.claims import validate_claim_spec
 from attractor.objects import names
 from attractor.objects.field import FieldError, InOrder
 from attractor.objects.labels import LabelSelector, SelectorError, validate_label_selector

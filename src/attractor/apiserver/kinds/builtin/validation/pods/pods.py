@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.kinds.builtin.validation.containers import (
+from attractor.apiserver.kinds.builtin.validation.pods.containers import (
     validate_containers,
     validate_ids,
     validate_seccomp,
 )
+from attractor.apiserver.kinds.builtin.validation.pods.scheduling import validate_scheduling
+from attractor.apiserver.kinds.builtin.validation.pods.volumes import validate_volumes
 from attractor.apiserver.kinds.builtin.validation.rules import (
     ALWAYS,
     NEVER,
@@ -19,8 +21,6 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     named,
     one_of,
 )
-from attractor.apiserver.kinds.builtin.validation.scheduling import validate_scheduling
-from attractor.apiserver.kinds.builtin.validation.volumes import validate_volumes
 from attractor.objects import names
 from attractor.objects.field import FieldError
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.kinds.builtin.validation.claims import validate_claim_spec
-from attractor.apiserver.kinds.builtin.validation.containers import FIELD_PATHS, validate_field_ref
+from attractor.apiserver.kinds.builtin.validation.pods.containers import FIELD_PATHS, validate_field_ref
 from attractor.apiserver.kinds.builtin.validation.rules import (
     amount,
     each,
@@ -15,6 +14,7 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     required_name,
     token_lifetime,
 )
+from attractor.apiserver.kinds.builtin.validation.storage.claims import validate_claim_spec
 from attractor.objects import names
 from attractor.objects.field import FieldError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.kinds.builtin.internal_form import difference, shown
+from attractor.apiserver.kinds.builtin.validation.pods.scheduling import validate_node_selector
 from attractor.apiserver.kinds.builtin.validation.rules import (
     amount,
     known,
@@ -14,7 +15,6 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     required_name,
     unchanged,
 )
-from attractor.apiserver.kinds.builtin.validation.scheduling import validate_node_selector
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.labels import validate_label_selector

@@ -1,0 +1,1 @@
+"""Rules of the kinds that configure the API server itself."""

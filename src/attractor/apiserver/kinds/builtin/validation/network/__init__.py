@@ -1,0 +1,1 @@
+"""Rules of services and of their addresses."""

@@ -1,0 +1,1 @@
+"""Rules of pods and of all that a pod is made of."""

@@ -1,0 +1,1 @@
+"""Rules of volumes, claims, devices and their drivers."""

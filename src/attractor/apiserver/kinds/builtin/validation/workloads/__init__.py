@@ -1,0 +1,1 @@
+"""Rules of the kinds that make pods: deployments, jobs, autoscalers and their like."""
