@@ -27,13 +27,13 @@ def pair(value: str = "red") -> ConfigPair:
 def as_wanted_in(pairs: Sequence[ConfigPair], maps: Sequence[ConfigMap]) -> bool:
     """Every pair has its two ConfigMaps and says so; there is no ConfigMap besides."""
     wanted = {child_key(one.key, child): {"value": one.spec.value} for one in pairs for child in CHILDREN}
-    told = all(one.status.written == one.spec.value for one in pairs)
-    return told and {one.key: one.data for one in maps} == wanted
+    reported = all(one.status.written == one.spec.value for one in pairs)
+    return reported and {one.key: one.data for one in maps} == wanted
 
 
-def as_wanted(look: WorldState) -> bool:
+def as_wanted(state: WorldState) -> bool:
     """Every pair has its two ConfigMaps and says so; there is no ConfigMap besides."""
-    return as_wanted_in(look.list(ConfigPair), look.list(ConfigMap))
+    return as_wanted_in(state.list(ConfigPair), state.list(ConfigMap))
 
 
 def world(
