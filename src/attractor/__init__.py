@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         Watches,
     )
     from attractor.runtime.controller import controller  # not from the package: its module has the same name
-    from attractor.runtime.observability.field_logger import FieldFormatter
+    from attractor.runtime.observability.field_logger import FieldFormatter, JsonFormatter
     from attractor.runtime.observability.tracing import Tracer
     from attractor.workqueue import Backoff, MaxOf, TokenBucket
 
@@ -58,7 +58,7 @@ _HOMES = {
     "attractor.apiserver.core": ("Request",),
     "attractor.embedded.lifecycles": ("LifecycleAdmission",),
     "attractor.httpd.audit.file": ("AuditFile",),
-    "attractor.runtime.observability.field_logger": ("FieldFormatter",),
+    "attractor.runtime.observability.field_logger": ("FieldFormatter", "JsonFormatter"),
     "attractor.runtime.observability.tracing": ("Tracer",),
     "attractor.cache": ("Scope", "drop_managed_fields"),
     "attractor.client": ("Client", "MetadataOnly"),
@@ -115,6 +115,7 @@ __all__ = [
     "GroupVersionKind",
     "Index",
     "Invalid",
+    "JsonFormatter",
     "Key",
     "LifecycleAdmission",
     "ListMap",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from attractor.cli.flag_sources import FlagSources
     from attractor.cli.registry import Command
 
 _COMMAND_INDENT = 2
@@ -45,6 +46,7 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"formatter_class": HelpFormatter, **options})
         self._pending: Command | None = None
+        self._sources: FlagSources | None = None
 
     def add_commands(self, commands: Iterable[Command], *, title: str, metavar: str) -> None:
         """Add subcommands; none is imported before it is called, or its help is shown."""
@@ -61,6 +63,10 @@ class CommandParser(argparse.ArgumentParser):
         command, self._pending = self._pending, None
         if command is not None:
             command.configure(self)
+            if command.is_service:
+                from attractor.cli.flag_sources import FlagSources
+
+                self._sources = FlagSources(self, command.name)
 
     def configure_all(self) -> None:
         """Configure this command and all that are under it, for who reads the whole command line."""
@@ -73,10 +79,18 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]  # it has overloads
         """Parse the words; none is left over."""
         self.configure()
+        if self._sources is not None:
+            args = [*self._sources.words(args), *args]
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return known, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the words; what was given elsewhere is told with where it stands."""
+        origins = {} if self._sources is None else self._sources.origins
+        about = next((origin for flag, origin in origins.items() if message.startswith(f"argument {flag}:")), "")
+        super().error(f"{message} (from {about})" if about else message)
 
     def format_help(self) -> str:
         """Format the help of the command."""

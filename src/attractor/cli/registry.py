@@ -42,6 +42,8 @@ class Command:
     """``MODULE:FUNCTION``, the function that configures its parser."""
     package: str = ""
     """Whose it is, if not ours."""
+    is_service: bool = False
+    """Whether it runs until it is told to stop: then its flags may come from the environment and a file."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Import it, and let it say what it takes; raises ``UsageError`` where another's package cannot be loaded."""
@@ -59,8 +61,8 @@ class Command:
 
 COMMANDS = (
     Command("demo", "Run a demonstration", "attractor.cli.commands.demo:configure"),
-    Command("run", "Run the controllers of a module", "attractor.cli.commands.run:configure"),
-    Command("serve", "Serve a Kubernetes API", "attractor.cli.commands.serve:configure"),
+    Command("run", "Run the controllers of a module", "attractor.cli.commands.run:configure", is_service=True),
+    Command("serve", "Serve a Kubernetes API", "attractor.cli.commands.serve:configure", is_service=True),
     Command("store", "Verify, repair, back up and restore a SQLite store", "attractor.cli.commands.store:configure"),
     Command("crd", "Print a module's CustomResourceDefinitions", "attractor.cli.commands.manifests:configure_crd"),
     Command("manifests", "Print what controllers need in a cluster", "attractor.cli.commands.manifests:configure"),

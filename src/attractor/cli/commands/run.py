@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import secrets
 import socket
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.cli.arguments import namespace, object_name, positive, seconds
 from attractor.cli.commands import serve
+from attractor.cli.log_flags import add_log_flags, begin_log
 from attractor.cli.operator.operator_module import HELP, definitions, load, need_controllers, need_externals, opened
 from attractor.cli.operator.python_modules import ModuleError
 from attractor.cli.operator.stop_signals import Stopping
@@ -98,9 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "start has written there; contents of Secrets, arguments of outside calls and credentials are left out",
     )
     parser.add_argument("--reload", action="store_true", help="start again whenever the code changes")
-    parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: info)"
-    )
+    add_log_flags(parser)
     parser.set_defaults(run=run)
 
 
@@ -130,13 +128,12 @@ def run(args: argparse.Namespace) -> int:
     """
     from attractor.client import ConfigError
     from attractor.runtime import BuilderError, LeadershipLost
-    from attractor.runtime.observability.field_logger import log_to_stderr
 
     if args.reload:
         from attractor.cli.operator.reload import run_reloading
 
         return run_reloading(args.module)
-    log_to_stderr(getattr(logging, args.log_level.upper()))
+    begin_log(args)
     try:
         _require_sense(args)
         loaded = load(args.module)

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import contextlib
 import gc
-import logging
 import os
 import secrets
 import signal
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attractor.cli.commands.access_flags import add_access_flags, admission_plugins, authorizer_of, without_admission
+from attractor.cli.log_flags import add_log_flags, begin_log
 from attractor.cli.terminal import UsageError, say
 
 if TYPE_CHECKING:
@@ -111,9 +111,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-privileged", action="store_true", help="let pods have privileged containers (default: no)"
     )
-    parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: info)"
-    )
+    add_log_flags(parser)
     parser.set_defaults(run=run)
 
 
@@ -363,9 +361,8 @@ def _audit_sink(settings: Settings) -> AuditSink | None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until told to stop; 0 after an orderly end, 2 when the server cannot start."""
-    from attractor.runtime.observability.field_logger import log_to_stderr
 
-    log_to_stderr(getattr(logging, args.log_level.upper()))
+    begin_log(args)
     sys.setswitchinterval(SWITCH_S)
     try:
         settings = Settings.of(args)

@@ -49,6 +49,10 @@ class Memory:
         return self.slot(state.__qualname__)
 
 
+KEEPS_FAILING = "ReconcileKeepsFailing"
+"""The reason of the Event that tells of an object whose reconcile fails again and again."""
+
+
 class Performer:
     """Performs effects for the reconciles of one controller: one at a time, those of a ``Gather`` all at once."""
 
@@ -187,6 +191,13 @@ class Performer:
 
     async def _emit(self, effect: effects.Emit) -> None:
         self._recorder.record(self._name, effect.object, effect.type, effect.reason, effect.message)
+
+    def warn_of_failures(self, kind: type[Resource], key: Key, message: str) -> None:
+        """Tell those who look at an object that its reconcile keeps failing; of one that is not cached, nobody."""
+        informer = self._views.whole.get(kind)
+        found = informer.find_nowait(key) if informer is not None and informer.knows(key) else None
+        if found is not None:
+            self._recorder.record(self._name, found, "Warning", KEEPS_FAILING, message)
 
     async def _call(self, effect: effects.Call[Any]) -> Any:
         implementation = self._externals.get(effect.protocol)

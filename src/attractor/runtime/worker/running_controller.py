@@ -11,10 +11,12 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, Any
 
+from attractor.objects.errors import Conflict
 from attractor.objects.gvk import Key
 from attractor.runtime.context import Context
-from attractor.runtime.observability.failure_log import FailureLog
-from attractor.runtime.observability.field_logger import FieldLogger
+from attractor.runtime.observability.causes import Causes
+from attractor.runtime.observability.failure_log import FailureLog, is_outage
+from attractor.runtime.observability.field_logger import FieldLogger, in_short
 from attractor.runtime.observability.metered_queue import MeteredQueue
 from attractor.runtime.observability.own_lines import own_line
 from attractor.runtime.result import Result, TerminalError
@@ -53,6 +55,8 @@ RESYNC_S = 36_000.0
 """How often everything is reconciled again, changed or not: every ten hours, as in controller-runtime."""
 SOURCE_AGAIN_S, MAX_SOURCE_AGAIN_S = 0.2, 30.0
 """How long a source that failed is left alone, at first and at most."""
+PERSISTENT_FAILURES = 5
+"""After so many failures in a row, those who look at the object are told by a Warning Event."""
 _RESULTS = {"done": "success", "later": "requeue_after", "backoff": "requeue"}
 """How metrics call what follows."""
 
@@ -87,7 +91,7 @@ class RunningController:
         limiter = declared.limiter() if declared.limiter is not None else None
         self.queue = MeteredQueue(declared.name, metrics, limiter)
         self.background = BackgroundWork(declared.name, limit=declared.background_limit)
-        self.scheduled: DebouncedCalls[Key] = DebouncedCalls(self.queue.add)
+        self.scheduled: DebouncedCalls[Key] = DebouncedCalls(self._add_scheduled)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopping = False
         self._active = 0
@@ -97,8 +101,10 @@ class RunningController:
         self._failures = FailureLog(self._log)
         kind = declared.for_.kind.__name__
         self._self_triggers = SelfTriggers(declared.name, kind, self._log, metrics.self_triggered)
+        self._causes: Causes | None = Causes() if self._log.is_debugged else None
+        """Why keys run; only where every reconcile is logged."""
         self._event: InformerEvent[Any] | None = None
-        """What is being told, while an object is suspected of reconciling itself."""
+        """What is being told, while an object is suspected of reconciling itself or causes are kept."""
         self._event_kind = ""
         for result in ("success", "error", "requeue", "requeue_after"):
             metrics.reconciles.add(declared.name, result, by=0)
@@ -126,7 +132,7 @@ class RunningController:
         name = kind.gvk.kind
 
         def handle(event: InformerEvent[Any]) -> None:
-            if self._self_triggers.suspects:
+            if self._self_triggers.suspects or self._causes is not None:
                 self._event, self._event_kind = event, name
             tell(event)
 
@@ -134,9 +140,20 @@ class RunningController:
         self._tell_again.append(lambda: informer.tell(handle))
 
     def _add(self, key: Key, priority: int) -> None:
-        if self._event is not None and key in self._self_triggers.suspects:
-            self._self_triggers.hear(key, self._event, self._event_kind)
+        if self._event is not None:
+            if key in self._self_triggers.suspects:
+                self._self_triggers.hear(key, self._event, self._event_kind)
+            if self._causes is not None:
+                self._causes.note_event(key, self._event, self._event_kind)
         self.queue.add(key, priority=priority)
+
+    def _add_scheduled(self, key: Key) -> None:
+        self._note(key, "scheduled")
+        self.queue.add(key)
+
+    def _note(self, key: Key, cause: str, *details: object) -> None:
+        if self._causes is not None:
+            self._causes.note(key, cause.format(*details))
 
     async def run(self) -> None:
         """Reconcile until ``stop`` was called and what was running is finished."""
@@ -209,6 +226,7 @@ class RunningController:
 
     def _add_named(self, key: Any, source: str) -> None:
         if isinstance(key, Key):
+            self._note(key, "source {}", source)
             self.queue.add(key)
         else:
             problem = TypeError(f"a source must give Keys; write Key(namespace, name) instead of {key!r}")
@@ -251,6 +269,8 @@ class RunningController:
     async def _reconcile(self, key: Key, priority: int, worker: Worker) -> None:
         began = self._now_s()
         self.scheduled.drop(key)
+        cause = "" if self._causes is None else self._causes.take(key)
+        told = "error"
         try:
             declared = self.declared
             coroutine = declared.reconcile(Context(declared.name, key), key)
@@ -279,9 +299,13 @@ class RunningController:
             self._go_on(key, after_error(failure), priority)
         else:
             follows = after_result(result)
-            self._metrics.reconciles.add(self.declared.name, _RESULTS[follows.what])
+            told = _RESULTS[follows.what]
+            self._metrics.reconciles.add(self.declared.name, told)
             self._go_on(key, follows, priority)
-        self._metrics.reconcile_time.observe(self.declared.name, value=self._now_s() - began)
+        took_s = self._now_s() - began
+        self._metrics.reconcile_time.observe(self.declared.name, value=took_s)
+        if cause:
+            self._log.debug("reconciled", key=str(key), result=told, took_ms=round(1000 * took_s, 1), cause=cause)
 
     def _now_s(self) -> float:
         """The time of the loop in which the controller runs."""
@@ -318,8 +342,10 @@ class RunningController:
         if follows.resets_backoff:
             self.queue.forget(key)
         if follows.what == "later":
+            self._note(key, "timer of {:g} s", follows.delay_s)
             self.queue.add_after(key, follows.delay_s, priority=priority)
         elif follows.what == "backoff":
+            self._note(key, "retry {}", self.queue.failures(key) + 1)
             self.queue.add_rate_limited(key, priority=priority)
 
     def _failed(self, key: Key, error: Exception) -> None:
@@ -329,7 +355,12 @@ class RunningController:
             self._metrics.terminal_errors.add(self.declared.name)
         if is_panic(error):
             self._metrics.panics.add(self.declared.name)
-        self._failures.failed("reconcile failed", error, key=str(key), failures=self.queue.failures(key) + 1)
+        failures = self.queue.failures(key) + 1
+        self._failures.failed("reconcile failed", error, key=str(key), failures=failures)
+        if failures >= PERSISTENT_FAILURES and not is_outage(error) and not isinstance(error, Conflict):
+            self.performer.warn_of_failures(
+                self.declared.for_.kind, key, f"the reconcile keeps failing: {in_short(error)}"
+            )
 
 
 def _finite(limit_s: float | None) -> float | None:

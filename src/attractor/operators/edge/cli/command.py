@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli.commands import serve
+from attractor.cli.log_flags import add_log_flags, begin_log
 from attractor.cli.parser import add_part
 from attractor.cli.terminal import UsageError
 from attractor.testing.python_files import make_importable
@@ -69,12 +70,6 @@ def _kubeconfig(part: Any) -> None:
     part.add_argument("--kubeconfig", type=Path, required=True, metavar="PATH", help="the API server, and who to be")
 
 
-def _log_level(part: Any) -> None:
-    part.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: info)"
-    )
-
-
 def _add_coordinator(parts: Any) -> None:
     example = "attractor edge coordinator --kubeconfig ./admin --health 127.0.0.1:8080"
     part = add_part(parts, "coordinator", "Run the coordinator", example)
@@ -84,7 +79,7 @@ def _add_coordinator(parts: Any) -> None:
         "--leader-elect", action="store_true", help="act only while holding a Lease (not needed for safety)"
     )
     part.add_argument("--health", default="", metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics there")
-    _log_level(part)
+    add_log_flags(part)
     part.set_defaults(run=_run_coordinator)
 
 
@@ -113,7 +108,7 @@ def _add_agent(parts: Any) -> None:
     part.add_argument(
         "--upgrade-command", default="", metavar="COMMAND", help="how to start the next agent; {version} is replaced"
     )
-    _log_level(part)
+    add_log_flags(part)
     part.set_defaults(run=_run_agent)
 
 
@@ -164,9 +159,8 @@ async def _client(path: Path) -> AsyncIterator[Client]:
 def _run_serve(args: argparse.Namespace) -> int:
     """``attractor serve`` with the operator's kinds and plug-ins."""
     from attractor.operators.edge.admission import PLUGINS
-    from attractor.runtime.observability.field_logger import log_to_stderr
 
-    log_to_stderr(getattr(logging, args.log_level.upper()))
+    begin_log(args)
     try:
         asyncio.run(serve.serve(serve.Settings.of(args), admission=PLUGINS))
     except serve.ServeError as error:
@@ -179,9 +173,8 @@ def _run_coordinator(args: argparse.Namespace) -> int:
     from attractor.objects.errors import ApiError
     from attractor.operators.edge.cli.programs import run_coordinator
     from attractor.runtime import Election
-    from attractor.runtime.observability.field_logger import log_to_stderr
 
-    log_to_stderr(getattr(logging, args.log_level.upper()))
+    begin_log(args)
     identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
     election = Election("edge-coordinator", "default", identity) if args.leader_elect else None
 
@@ -203,10 +196,18 @@ def _run_agent(args: argparse.Namespace) -> int:
     from attractor.operators.edge.cli.programs import AgentSettings, run_agent
     from attractor.operators.edge.drivers import DriverSettings, UnknownDriver
     from attractor.operators.edge.drivers.process_launcher import AlreadyRunning
-    from attractor.runtime.observability.field_logger import log_to_stderr
 
-    log_to_stderr(getattr(logging, args.log_level.upper()))
-    options = ["--capacity", str(args.capacity), "--log-level", args.log_level, "--heartbeat", str(args.heartbeat)]
+    begin_log(args)
+    options = [
+        "--capacity",
+        str(args.capacity),
+        "--log-level",
+        args.log_level,
+        "--log-format",
+        args.log_format,
+        "--heartbeat",
+        str(args.heartbeat),
+    ]
     if args.driver_kubeconfig is not None:
         options += ["--driver-kubeconfig", str(args.driver_kubeconfig)]
     if args.no_wait:
