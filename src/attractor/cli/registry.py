@@ -63,6 +63,7 @@ COMMANDS = (
     Command("demo", "Run a demonstration", "attractor.cli.commands.demo:configure"),
     Command("run", "Run the controllers of a module", "attractor.cli.commands.run:configure", is_service=True),
     Command("serve", "Serve a Kubernetes API", "attractor.cli.commands.serve:configure", is_service=True),
+    Command("envtest", "Print a directory for KUBEBUILDER_ASSETS", "attractor.cli.commands.envtest:configure"),
     Command("store", "Verify, repair, back up and restore a SQLite store", "attractor.cli.commands.store:configure"),
     Command("crd", "Print a module's CustomResourceDefinitions", "attractor.cli.commands.manifests:configure_crd"),
     Command("manifests", "Print what controllers need in a cluster", "attractor.cli.commands.manifests:configure"),
