@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from attractor.store.etcd import EtcdOptions, EtcdStore
+from attractor.store.etcd.layout import PLACES
 from attractor.store.memory import MemoryStore
 from attractor.store.mvcc import HISTORY_LIMIT
 from attractor.store.sqlite import SqliteStore
@@ -19,6 +20,11 @@ ENGINES = ("memory", "sqlite", "etcd")
 AnyStore = MemoryStore | SqliteStore | EtcdStore
 
 _prefixes = itertools.count()
+
+
+def step(store: AnyStore) -> int:
+    """How far apart the revisions of two transactions are, one made after the other."""
+    return PLACES if isinstance(store, EtcdStore) else 1
 
 
 class Engine:

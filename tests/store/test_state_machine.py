@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from attractor.store.contract import Compacted, Entry, Event, Stale
-from tests.store.engines import Engine
+from tests.store.engines import Engine, step
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -82,7 +82,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert refused.value.keys == stale
             return
         revision = self.run(self.store.commit(compares, puts=puts, deletes=deletes))
-        assert revision == self.newest + changes
+        assert revision == self.newest + changes * step(self.store)
         if changes:
             self.oracle.commit(revision, puts, deletes)
 

@@ -19,6 +19,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.store.contract import Entry, Stale, Unverifiable
+from attractor.store.etcd.layout import PLACES
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 FIRST_PLACEHOLDER = -(10**17)
 """Placeholders go down from here: so long that no value contains the digits of one by chance."""
+
+NOWHERE = -1
+"""Compared instead of a revision of the same transaction but of another place, which etcd could not tell apart."""
 
 
 class Change(NamedTuple):
@@ -107,13 +111,18 @@ class Chain:
         """Take in a write; drafts show it where it follows what they show. Raises ``Stale`` for a kept placeholder."""
         rests_on: dict[str, Write] = {}
         follows: dict[str, Entry | None] = {}
+        misplaced: dict[str, int] = {}
         for key, compared in change.compares.items():
             entry, write = self.get(key, view)
             if compared == (0 if entry is None else entry.revision):
                 follows[key] = entry
                 if write is not None and write.revision < 0:
                     rests_on[key] = write
+            elif compared > 0 and entry is not None and compared // PLACES == entry.revision // PLACES:
+                misplaced[key] = NOWHERE
             # A placeholder of a write that was lost is no revision of anything: etcd will say that it differs.
+        if misplaced:
+            change = change._replace(compares={**change.compares, **misplaced})
         if rests_on:
             shown = [str(-write.revision).encode() for write in rests_on.values()]
             if any(digits in value for digits in shown for value in change.puts.values()):

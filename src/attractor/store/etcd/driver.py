@@ -9,11 +9,12 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attractor.store.contract import FutureRevision, Stale, StoreError, StoreUnavailable, StoreUnusable
+from attractor.store.contract import FutureRevision, Stale, StoreError, StoreUnavailable, StoreUnusable, TooLarge
 from attractor.store.etcd.chain import Chain, Change, Draft, RecordingDraft
 from attractor.store.etcd.channel import CallFailed, Code
 from attractor.store.etcd.connection import Connection, is_compacted, translated
-from attractor.store.etcd.layout import Layout, head_revision
+from attractor.store.etcd.group import MAX_COMPARES, Group
+from attractor.store.etcd.layout import PLACES, Layout, compared, etcd_revision, head_revision, since
 from attractor.store.etcd.proto import rpc_pb2 as pb
 from attractor.store.local import LocalStore
 from attractor.store.mvcc import HISTORY_LIMIT, Mvcc, View, check_transaction
@@ -28,13 +29,17 @@ if TYPE_CHECKING:
     from attractor.store.etcd.connection import EtcdOptions
 
     Answer = TypeVar("Answer")
+    Then = Callable[[pb.TxnResponse | None, StoreError | None], None]
 
 log = logging.getLogger(__name__)
 
 BACKOFF_S = 0.05
 MAX_BACKOFF_S = 2.0
-MAX_COMPARES = 100
-"""A draft that has shown more is not committed speculatively: etcd takes 128 compares in a transaction."""
+GROUPS = 2
+"""Transactions under way at once, beyond which writes wait and share the next one: etcd has one to do while the other
+is on the way, and the more writers there are, the more share a transaction and its sync."""
+LOOKED_AT = 4 * PLACES
+"""Of the writes that wait, so many are looked at for a group."""
 
 
 class _CompactedAway(Exception):
@@ -66,6 +71,12 @@ class EtcdStore(LocalStore):
         self._chain = Chain()
         self._writes: set[Write] = set()
         """Own writes that have not ended."""
+        self._ready: list[Write] = []
+        """Those that wait for nothing but to be sent, in their order."""
+        self._under_way = 0
+        """Transactions under way. While there are ``GROUPS``, those that are ready wait."""
+        self._is_gathering = False
+        """Whether those that are ready will be sent at the end of this step of the event loop."""
         self._tasks: set[asyncio.Future[Any]] = set()
         """What is done beside everything else; kept, because the event loop does not."""
         self._readers: list[asyncio.Future[None]] = []
@@ -152,7 +163,8 @@ class EtcdStore(LocalStore):
         if revision <= self.compacted:
             return
         try:
-            await self._called(partial(Connection.compact, request=pb.CompactionRequest(revision=revision)))
+            request = pb.CompactionRequest(revision=revision // PLACES)
+            await self._called(partial(Connection.compact, request=request))
         except _CompactedAway:
             log.debug("compacted by another server already: %s", revision)
         self._mvcc.compact(revision)
@@ -168,6 +180,7 @@ class EtcdStore(LocalStore):
         await asyncio.wait(tasks)
         self._connected.cancel()
         closed = f"{self._options}: the store was closed during the write"
+        self._ready.clear()
         for write in tuple(self._writes):
             self._lose(write, StoreUnavailable(closed))
         for _, _, reached, _ in self._behind:
@@ -181,11 +194,13 @@ class EtcdStore(LocalStore):
     def check_invariants(self) -> None:
         """What holds between any two steps of the event loop."""
         super().check_invariants()
-        assert self.revision <= self._followed or not self._is_loaded, "the mirror shows what it has not got"
+        assert self.revision // PLACES <= self._followed or not self._is_loaded, "the mirror shows what it has not got"
         assert all(behind[0] > self.revision for behind in self._behind), "somebody waits for what is there"
         assert self._writes or self._chain.is_empty, "drafts show a write that has ended"
+        assert self._writes.issuperset(self._ready), "a write that has ended waits to be sent"
+        assert not self._ready or self._under_way or self._is_gathering, "nobody sends those that are ready"
 
-    # Writes. Steps, not tasks: what follows an answer is sent in the step of the event loop in which the answer came.
+    # Writes. Steps, not tasks: an answer is followed by what it makes ready, in the same or the next step of the loop.
 
     def _begin(self, change: Change) -> asyncio.Future[int]:
         """Send a write, or let it wait for those that it rests on."""
@@ -194,8 +209,42 @@ class EtcdStore(LocalStore):
         write = self._chain.begin(self._mvcc.head, change, asyncio.get_running_loop().create_future())
         self._writes.add(write)
         if not write.left:
-            self._send(write)
+            self._offer(write)
         return write.done
+
+    def _offer(self, write: Write) -> None:
+        """Send a write with all others that are ready in this step of the event loop."""
+        self._ready.append(write)
+        self._gather()
+
+    def _gather(self) -> None:
+        if self._ready and self._under_way < GROUPS and not self._is_gathering:
+            self._is_gathering = True
+            asyncio.get_running_loop().call_soon(self._send_groups)
+
+    def _send_groups(self) -> None:
+        self._is_gathering = False
+        while self._ready and self._under_way < GROUPS:
+            group = Group(self._ready[0])
+            rest = [write for write in self._ready[1:LOOKED_AT] if not group.take(write)]
+            self._ready[:LOOKED_AT] = rest
+            if len(group.writes) == 1:
+                self._send(group.writes[0])
+            else:
+                request = self._layout.group(group.compares, [one.change.puts for one in group.writes], group.absent)
+                self._post(request, partial(self._sent_group, group.writes))
+
+    def _sent_group(self, writes: Sequence[Write], answer: pb.TxnResponse | None, failure: StoreError | None) -> None:
+        if answer is not None and answer.succeeded:
+            for place, write in enumerate(writes):
+                self._written_at(write, answer.header.revision * PLACES + place)
+        elif failure is None or isinstance(failure, TooLarge):
+            # Nothing was written, because of one of them or of their number: each may still be right.
+            for write in writes:
+                self._send(write)
+        else:
+            for write in writes:
+                self._lose(write, failure)
 
     def _send(self, write: Write) -> None:
         # Etcd would count a delete of nothing as a change, because of the head: delete only what is there, and make
@@ -205,36 +254,53 @@ class EtcdStore(LocalStore):
         write.checked = checked = {**known, **write.compares()}
         deletes = [key for key in change.deletes if checked[key]]
         request = self._layout.transaction(checked, change.puts, deletes, change.absent)
+        self._post(request, partial(self._sent, write))
+
+    def _sent(self, write: Write, answer: pb.TxnResponse | None, failure: StoreError | None) -> None:
+        if failure is not None:
+            self._lose(write, failure)
+        elif answer is not None:
+            is_write = write.change.puts or any(write.checked[key] for key in write.change.deletes)
+            if answer.succeeded and is_write:
+                self._written_at(write, answer.header.revision * PLACES)
+            else:
+                self._spawn(self._sort_out(write, answer))
+
+    def _post(self, request: bytes, then: Then) -> None:
+        """Have a transaction sent; ``then`` gets the answer, or why there is none."""
+        self._under_way += 1
         connection = self._connection_nowait()
         if connection is None:
-            self._spawn(self._send_slowly(write, request))
+            self._spawn(self._post_slowly(request, then))
         else:
-            connection.post_txn(request, partial(self._sent, write, request))
+            connection.post_txn(request, partial(self._posted, request, then))
 
-    def _sent(self, write: Write, request: bytes, message: bytes, failure: CallFailed | None) -> None:
+    def _posted(self, request: bytes, then: Then, message: bytes, failure: CallFailed | None) -> None:
         if failure is None:
-            self._answered(write, pb.TxnResponse.FromString(message))
+            self._arrived(then, pb.TxnResponse.FromString(message), None)
         elif failure.code is Code.UNAUTHENTICATED and self._options.user:
-            self._spawn(self._send_slowly(write, request))
+            self._spawn(self._post_slowly(request, then))
         else:
-            self._lose(write, translated(failure, self._options))
+            self._arrived(then, None, translated(failure, self._options))
 
-    async def _send_slowly(self, write: Write, request: bytes) -> None:
+    async def _post_slowly(self, request: bytes, then: Then) -> None:
         """Wait for a connection, or for a token, and send it then."""
         try:
             answer = await self._called(partial(Connection.txn, request=request))
         except StoreError as error:
-            self._lose(write, error)
+            self._arrived(then, None, error)
         else:
-            self._answered(write, answer)
+            self._arrived(then, answer, None)
 
-    def _answered(self, write: Write, answer: pb.TxnResponse) -> None:
-        if not answer.succeeded or not (write.change.puts or any(write.checked[key] for key in write.change.deletes)):
-            self._spawn(self._sort_out(write, answer))
-            return
-        revision = answer.header.revision
+    def _arrived(self, then: Then, answer: pb.TxnResponse | None, failure: StoreError | None) -> None:
+        self._under_way -= 1
+        then(answer, failure)
+        self._gather()
+
+    def _written_at(self, write: Write, revision: int) -> None:
+        """Etcd has taken a write; it is acknowledged when the mirror shows it."""
         for follower in self._chain.answered(write, revision):
-            self._send(follower)
+            self._offer(follower)
         heapq.heappush(self._behind, (revision, next(self._ticket), write.done, write))
         if revision <= self.revision:
             self._wake()
@@ -252,7 +318,7 @@ class EtcdStore(LocalStore):
             return
         if answer.succeeded:
             for follower in self._chain.answered(write, self.revision):
-                self._send(follower)
+                self._offer(follower)
             self._end(write)
             if not write.done.done():
                 write.done.set_result(self.revision)
@@ -260,7 +326,7 @@ class EtcdStore(LocalStore):
         differ = [
             key
             for (key, wanted), read in zip(write.checked.items(), found[1:], strict=True)
-            if head_revision(read) != wanted
+            if etcd_revision(read) != compared(wanted)
         ]
         if stale := [key for key in differ if key in write.change.compares]:
             self._lose(write, Stale(stale))
@@ -429,10 +495,12 @@ class EtcdStore(LocalStore):
 
     async def _follow(self, connection: Connection) -> None:
         """Bring the mirror up and keep it so, until the connection fails."""
-        newest = (await connection.range(self._layout.head_request())).header.revision
+        head = await connection.range(self._layout.head_request())
+        newest = head.header.revision
         if not self._is_loaded or newest < self._followed:
             # The first time, or after etcd was restored from a backup.
-            await self._load(connection, max(newest - self._history_limit, 1))
+            self._layout.begin(since(head))
+            await self._load(connection, max(newest - self._history_limit, self._layout.since, 1))
         while True:
             try:
                 await self._watch(connection)
@@ -500,7 +568,7 @@ class EtcdStore(LocalStore):
                     head = commits[-1].view
             if commits:
                 self._publish(commits)
-                self._followed = self.revision
+                self._followed = self.revision // PLACES
                 self._wake()
             if not self._connected.done():
                 self._connected.set_result(connection)
