@@ -67,7 +67,7 @@ def load(path: str) -> type[Spec]:
 WQ, CLOCK, CLUSTER, APP = "workqueue:WorkQueue", "clock:Clock", "clusterinst:ClusterInst", "appinst:AppInst"
 UPGRADE, COMMIT = "cloudlet_upgrade:CloudletUpgrade", "transaction_commit:CommitProtocol"
 PETERSON, TABLE, IRSA = "peterson:Peterson", "philosophers:Philosophers", "irsa:Irsa"
-SHARED = "sharedwrites:SharedWrites"
+SHARED, GROUP = "sharedwrites:SharedWrites", "groupcommit:GroupCommit"
 
 BUGS = [
     # work queue
@@ -234,6 +234,36 @@ BUGS = [
         SHARED,
         {"replacing": (0,), "keeps_turn": True, "waits_for_retry": True},
         {"keeps_turn": False, "waits_for_retry": False},
+    ),
+    Bug(
+        GROUP,
+        "compares too early",
+        "is_as_one_after_the_other",
+        4,
+        None,
+        GROUP,
+        {"is_serial": False},
+        {"is_serial": True},
+    ),
+    Bug(
+        GROUP,
+        "fails with another",
+        "refused_only_when_changed",
+        7,
+        None,
+        GROUP,
+        {"fails_together": True},
+        {"fails_together": False},
+    ),
+    Bug(
+        GROUP,
+        "missed event",
+        "watcher_misses_nothing",
+        11,
+        None,
+        GROUP,
+        {"one_revision": True},
+        {"one_revision": False},
     ),
     # IRSA
     Bug(IRSA, "deadlock", "deadlock", 11, None, IRSA, {"workers": 1}, {"workers": 2}),
