@@ -12,6 +12,7 @@ import pytest
 from attractor.apiserver.admission.chain import DEFAULT_CHAIN
 from attractor.apiserver.core import Core, Request
 from attractor.apiserver.server import Server
+from attractor.store.contract import Claimant
 from attractor.store.etcd import EtcdOptions, EtcdStore
 from attractor.store.etcd.connection import Connection
 from tests.apiserver.conftest import CONFIGMAPS
@@ -155,6 +156,30 @@ async def test_increments_through_two_servers_neither_hang_nor_get_lost(etcd: Et
         assert (await found(one))["data"] == {"n": str(4 * each)}
         one.retries.check_invariants()
         assert not one.retries._turns
+
+
+async def test_a_server_that_would_always_lose_is_given_way(etcd: EtcdServer) -> None:
+    """One server's writes follow each other without a pause; the other writes now and then, and is never refused."""
+    async with serving(etcd, "/way/") as (busy, _), serving(etcd, "/way/") as (quiet, _):
+        for server in (busy, quiet):
+            assert isinstance(server.store, Claimant)
+            server.store.claimed, server.retries.claim = server.retries.give_way, server.store.claim
+        await busy.handle(creation())
+        stop = asyncio.Event()
+
+        async def write(number: int) -> None:
+            while not stop.is_set():
+                assert (await busy.handle(patch({f"busy{number}": "v"}))).code == 200
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(WRITERS):
+                group.create_task(write(number))
+            for number in range(10):
+                assert (await quiet.handle(patch({"quiet": str(number)}))).code == 200
+            stop.set()
+        assert (await found(busy))["data"]["quiet"] == "9"
+        for server in (busy, quiet):
+            server.retries.check_invariants()
 
 
 async def test_the_runs_of_a_contended_key_grow_with_its_writers_not_with_their_square(etcd: EtcdServer) -> None:

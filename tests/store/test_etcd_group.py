@@ -186,3 +186,18 @@ async def test_a_store_from_before_there_were_places_is_read_and_its_old_revisio
             store.events_after("", old)
         await store.commit({"b": old * PLACES}, puts={"c": b"{}"})
         await store.aclose()
+
+
+async def test_a_claim_is_heard_by_other_servers_and_is_no_part_of_the_state(etcd_server: EtcdServer) -> None:
+    one, other = await opened(etcd_server, "/claims/"), await opened(etcd_server, "/claims/")
+    claims: dict[str, list[str]] = {"one": [], "other": []}
+    one.claimed, other.claimed = claims["one"].append, claims["other"].append
+    before = await one.commit({}, puts={"hot": b""})
+    one.claim("hot")
+    await one.commit({}, puts={"later": b""})
+    await other.snapshot()
+    assert claims == {"one": [], "other": ["hot"]}
+    for store in (one, other, await opened(etcd_server, "/claims/")):
+        assert [entry.key for entry in store.snapshot_nowait().range("")] == ["hot", "later"]
+        assert [event.key for event in store.events_after("", before).events] == ["later"]
+        await store.aclose()

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from attractor.store.retry_queue import MAX_COOLDOWN_S, RetryQueue
+from attractor.store.retry_queue import MAX_COOLDOWN_S, PATIENCE, RetryQueue
 
 
 async def test_turns_at_one_key_come_one_after_the_other_in_order() -> None:
@@ -83,3 +83,31 @@ async def test_a_cooldown_is_bounded_however_long_writes_take() -> None:
     async with queue.turn("k"):
         queue.lost("k")
         assert queue._turns["k"].cools_until - queue.now() <= MAX_COOLDOWN_S
+
+
+async def test_a_key_that_is_lost_again_and_again_is_claimed() -> None:
+    queue, claims = RetryQueue(Random(3)), list[str]()
+    queue.claim = claims.append
+    async with queue.turn("k"), queue.turn("other"):
+        queue.lost("other")
+        for _ in range(PATIENCE - 1):
+            queue.lost("k")
+        assert not claims
+        queue.lost("k")
+        assert claims == ["k"]
+        for _ in range(PATIENCE):
+            queue.lost("k")
+        assert claims == ["k", "k"], "who goes on losing claims again"
+
+
+async def test_whoever_gives_way_lets_the_key_cool_down_and_leaves_nothing_behind() -> None:
+    queue = RetryQueue(Random(4))
+    queue.give_way("k")
+    await asyncio.sleep(0)
+    assert queue.contended(["k"]) == "k", "writers of this server wait for their turn"
+    begun = queue.now()
+    async with queue.turn("k"):
+        assert queue.is_cool("k")
+        assert queue.now() > begun
+    queue.check_invariants()
+    assert not queue._turns

@@ -53,7 +53,7 @@ from attractor.httpd.pages.metrics import Metrics
 from attractor.httpd.pages.zpages import ServerFacts
 from attractor.httpd.router import Router
 from attractor.httpd.watch.streams import WatchHub
-from attractor.store.contract import StoreError
+from attractor.store.contract import Claimant, StoreError
 from attractor.store.factory import open_store
 from attractor.wire.prometheus import process_metrics
 
@@ -242,6 +242,8 @@ class EmbeddedCluster:
                 Core((*required_rights(self._authorizer), *self._chain, *self._admission), self._reviewer(tokens)),
                 webhooks,
             )
+            if isinstance(store, Claimant):
+                store.claimed, server.retries.claim = server.retries.give_way, store.claim
             if "service-accounts" in self._controllers:
                 server.pause = lambda: asyncio.sleep(PAUSE_S)
             is_fresh = not (await store.snapshot()).count("")

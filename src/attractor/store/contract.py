@@ -242,6 +242,18 @@ class Store(Reader, Writer, Watchable, Protocol):
 
 
 @runtime_checkable
+class Claimant(Protocol):
+    """Claims, the optional capability of a shared engine: a server that always loses asks the others to give way."""
+
+    claimed: Callable[[str], None] | None
+    """Called with a key that another server claims."""
+
+    def claim(self, key: str) -> None:
+        """Ask the other servers to leave a key alone for a few writes' time; they may or may not hear of it."""
+        ...
+
+
+@runtime_checkable
 class SpeculativeWriter(Protocol):
     """Speculative commit, the optional capability of an engine: plan a write on writes that are still on their way.
 

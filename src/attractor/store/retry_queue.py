@@ -8,6 +8,10 @@ time and keeps until it is done.
 Two servers whose writers follow each other closely would take the key from each other with every write, and each loss
 is a write for nothing. So after a loss a key cools down here for a few writes' time, in which the other server goes on
 undisturbed: they alternate in bursts, and most writes win at once.
+
+A server whose writes follow each other without a pause never loses, and so would never pause; the retries of another,
+one at a time from a mirror that lags, would lose for ever. So who loses often *claims* the key: the other servers hear
+of it and *give way*, which is to let the key cool down as after a loss of their own.
 """
 
 from __future__ import annotations
@@ -18,26 +22,30 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 
     T = TypeVar("T")
 
 FIRST_COOLDOWN_S = 0.01
 MAX_COOLDOWN_S = 0.2
-LEAST_WRITES, MOST_WRITES = 3.0, 9.0
+LEAST_WRITES, MOST_WRITES = 6.0, 18.0
 """How long a key cools down after a loss, in writes' time; drawn at random, so that servers do not keep meeting."""
+PATIENCE = 3
+"""Losses at a key after which it is claimed."""
 
 
 class _Turn:
     """The turn at one key: who has it holds the lock."""
 
-    __slots__ = ("cools_until", "lock", "wanted")
+    __slots__ = ("cools_until", "lock", "losses", "wanted")
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.wanted = 0
         """How many have the turn or wait for it."""
         self.cools_until = 0.0
+        self.losses = 0
+        """Since the last claim."""
 
 
 class RetryQueue:
@@ -50,6 +58,8 @@ class RetryQueue:
         self._retrying: set[asyncio.Future[Any]] = set()
         """Retries that run in a task; kept, because the event loop does not."""
         self._rng = rng or Random()  # noqa: S311 - it draws pauses
+        self.claim: Callable[[str], None] | None = None
+        """Asks the other servers to leave a key alone for a while."""
 
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
@@ -65,8 +75,25 @@ class RetryQueue:
                 del self._turns[key]
 
     def lost(self, key: str) -> None:
-        """Note a loss at a key: it cools down, unless it does already."""
-        turn, now = self._turns.setdefault(key, _Turn()), self.now()
+        """Note a loss at a key: it cools down, unless it does already; after some losses it is claimed."""
+        turn = self._turns.setdefault(key, _Turn())
+        self._cool(turn)
+        turn.losses += 1
+        if turn.losses >= PATIENCE and self.claim is not None:
+            turn.losses = 0
+            self.claim(key)
+
+    def give_way(self, key: str) -> None:
+        """Let a key cool down that another server has claimed; whoever wants to write it here waits for that."""
+        self.spawn(self._give_way(key))
+
+    async def _give_way(self, key: str) -> None:
+        async with self.turn(key):
+            self._cool(self._turns[key])
+            await self.cooled(key)
+
+    def _cool(self, turn: _Turn) -> None:
+        now = self.now()
         if turn.cools_until <= now:
             writes = self._rng.uniform(LEAST_WRITES, MOST_WRITES)
             turn.cools_until = now + min(writes * self._write_s, MAX_COOLDOWN_S)

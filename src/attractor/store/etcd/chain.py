@@ -258,3 +258,21 @@ class RecordingDraft(Draft):
         if self._view.has_any(prefix):
             raise Unverifiable
         self.absent.add(prefix)
+
+
+def pass_on(done: asyncio.Future[int], ended: asyncio.Future[int]) -> None:
+    """Let one end as the other did."""
+    if done.done():
+        retrieved(ended)
+    elif ended.cancelled():
+        done.cancel()
+    elif (error := ended.exception()) is not None:
+        done.set_exception(error)
+    else:
+        done.set_result(ended.result())
+
+
+def retrieved(ended: asyncio.Future[Any]) -> None:
+    """Look at the outcome, so that asyncio does not complain when every caller has gone."""
+    if not ended.cancelled():
+        ended.exception()

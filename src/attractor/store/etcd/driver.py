@@ -7,10 +7,11 @@ import heapq
 import itertools
 import logging
 from functools import partial
+from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from attractor.store.contract import FutureRevision, Stale, StoreError, StoreUnavailable, StoreUnusable, TooLarge
-from attractor.store.etcd.chain import Chain, Change, Draft, RecordingDraft
+from attractor.store.etcd.chain import Chain, Change, Draft, RecordingDraft, pass_on, retrieved
 from attractor.store.etcd.channel import CallFailed, Code
 from attractor.store.etcd.connection import Connection, is_compacted, translated
 from attractor.store.etcd.group import MAX_COMPARES, Group
@@ -87,6 +88,9 @@ class EtcdStore(LocalStore):
         self._progress = 0
         """Grows with everything that etcd delivers: who waits for the mirror waits as long as it goes on."""
         self._mirror: asyncio.Task[None] | None = None
+        self._name = token_bytes(8)
+        """Which server has made a claim."""
+        self.claimed: Callable[[str], None] | None = None
 
     @classmethod
     async def open(cls, options: EtcdOptions, *, history_limit: int = HISTORY_LIMIT) -> Self:
@@ -154,6 +158,11 @@ class EtcdStore(LocalStore):
         if len(draft.read) + len(draft.absent) > MAX_COMPARES:
             raise Stale(draft.read)
         return self._begin(Change(draft.read, puts, deletes, draft.absent, again))
+
+    def claim(self, key: str) -> None:
+        """Ask the other servers to leave a key alone for a few writes' time; they may or may not hear of it."""
+        if (connection := self._connection_nowait()) is not None:
+            connection.post_txn(self._layout.claim(key, self._name), lambda _message, _failure: None)
 
     async def compact(self, revision: int) -> None:
         """Forget history below that revision, in all of etcd; other servers keep what they hold."""
@@ -347,7 +356,7 @@ class EtcdStore(LocalStore):
                 lost.append((follower, error if self.is_closed else stale))
             self._end(write)
             if isinstance(error, Stale) and write.change.again is not None:
-                self._spawn(write.change.again(error)).add_done_callback(partial(_pass_on, write.done))
+                self._spawn(write.change.again(error)).add_done_callback(partial(pass_on, write.done))
             elif not write.done.done():
                 write.done.set_exception(error)
 
@@ -477,7 +486,7 @@ class EtcdStore(LocalStore):
                 self._connected = asyncio.get_running_loop().create_future()
             elif isinstance(self._trouble, StoreUnusable) and not self._is_loaded:
                 self._connected.set_exception(self._trouble)
-                self._connected.add_done_callback(_retrieved)
+                self._connected.add_done_callback(retrieved)
                 return
             log.warning("lost etcd at %s, trying again: %s", endpoint, self._trouble)
             await asyncio.sleep(delay)
@@ -491,7 +500,7 @@ class EtcdStore(LocalStore):
             self._connected.set_exception(
                 StoreUnavailable(f"{self._options}: the mirror has died; open the store anew")
             )
-            self._connected.add_done_callback(_retrieved)
+            self._connected.add_done_callback(retrieved)
 
     async def _follow(self, connection: Connection) -> None:
         """Bring the mirror up and keep it so, until the connection fails."""
@@ -570,6 +579,10 @@ class EtcdStore(LocalStore):
                 self._publish(commits)
                 self._followed = self.revision // PLACES
                 self._wake()
+            if self.claimed is not None:
+                for response in responses:
+                    for key in self._layout.claimed(response.events, self._name):
+                        self.claimed(key)
             if not self._connected.done():
                 self._connected.set_result(connection)
 
@@ -602,21 +615,3 @@ class EtcdStore(LocalStore):
                 self._end(write)
             if not reached.done():
                 reached.set_result(revision)
-
-
-def _pass_on(done: asyncio.Future[int], ended: asyncio.Future[int]) -> None:
-    """Let one end as the other did."""
-    if done.done():
-        _retrieved(ended)
-    elif ended.cancelled():
-        done.cancel()
-    elif (error := ended.exception()) is not None:
-        done.set_exception(error)
-    else:
-        done.set_result(ended.result())
-
-
-def _retrieved(ended: asyncio.Future[Any]) -> None:
-    """Look at the outcome, so that asyncio does not complain when every caller has gone."""
-    if not ended.cancelled():
-        ended.exception()

@@ -14,6 +14,9 @@ transaction: reading this one key, which is cheap, tells how far a mirror must h
 revision does not tell that, for it also counts writes to keys of others, and those never arrive on our watch. The other
 bytes of the head are the revision of etcd *since* which there are places: what a client knows from before means
 another revision now, so that older history is not offered.
+
+A third key, the *claim*, is how a server asks others to leave a key of ours alone for a while (``retry_queue``). It is
+no part of the state.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ class Layout:
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix.encode()
         self.head = self._prefix + b"\0"
+        self._claim = self.head + b"claim"
         read = _bytes(b"\x0a" + _bytes(self.head_request().SerializeToString()))
         self._read_head, self._read_head_else = b"\x12" + read, b"\x1a" + read
         self.begin(0)
@@ -64,7 +68,7 @@ class Layout:
 
     def page_request(self, revision: int, after: bytes | None) -> pb.RangeRequest:
         """The next page of all entries at a revision."""
-        key = self.head + b"\0" if after is None else after + b"\0"
+        key = self._prefix + b"\x01" if after is None else after + b"\0"
         return pb.RangeRequest(key=key, range_end=_end(self._prefix), limit=PAGE, revision=revision)
 
     def transaction(
@@ -99,6 +103,17 @@ class Layout:
         parts.append(self._write_head[len(writes) - 1])
         return b"".join(parts)
 
+    def claim(self, key: str, server: bytes) -> bytes:
+        """The transaction by which a server claims a key."""
+        return _put(self._claim, server, key.encode())
+
+    def claimed(self, events: Iterable[pb.Event], server: bytes) -> Iterator[str]:
+        """The keys that other servers than this one claim."""
+        for event in events:
+            kv = event.kv
+            if kv.key == self._claim and not kv.value.startswith(server):
+                yield kv.value[len(server) :].decode(errors="surrogateescape")
+
     def _compares(self, compares: Mapping[str, int], absent: Iterable[str]) -> list[bytes]:
         parts = []
         for key, revision in compares.items():
@@ -123,11 +138,13 @@ class Layout:
         for revision, group in groupby(events, key=lambda event: event.kv.mod_revision):
             places: dict[int, dict[str, Entry | None]] = {}
             for event in group:
-                if event.kv.key != self.head:
+                if event.kv.key == self.head:
+                    places.setdefault(revision * PLACES, {})
+                elif event.kv.key != self._claim:
                     entry = self.entry(event.kv)
                     changed = None if event.type == pb.Event.DELETE else entry
                     places.setdefault(entry.revision, {})[entry.key] = changed
-            yield from sorted(places.items()) or [(revision * PLACES, {})]
+            yield from sorted(places.items())
 
 
 def head_revision(answer: pb.RangeResponse) -> int:
@@ -173,8 +190,8 @@ def _bytes(value: bytes) -> bytes:
 
 
 def _put(key: bytes, place: bytes, value: bytes) -> bytes:
-    """One put among those of a transaction that succeeds."""
-    put = b"\x0a" + _bytes(key) + b"\x12" + varint(len(value) + 1) + place + value
+    """One put among those of a transaction that succeeds; ``place`` goes before the value."""
+    put = b"\x0a" + _bytes(key) + b"\x12" + varint(len(place) + len(value)) + place + value
     return b"\x12" + _bytes(b"\x12" + _bytes(put))
 
 
