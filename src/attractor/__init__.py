@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from attractor.runtime.controller import controller  # not from the package: its module has the same name
     from attractor.runtime.observability.field_logger import FieldFormatter, JsonFormatter
     from attractor.runtime.observability.tracing import Tracer
+    from attractor.webhooks import AdmissionRequest, AdmissionWebhook, Denied, UserInfo, mutate, validate
     from attractor.workqueue import Backoff, MaxOf, TokenBucket
 
 _HOMES = {
@@ -93,11 +94,14 @@ _HOMES = {
         "Watches",
     ),
     "attractor.runtime.controller": ("controller",),
+    "attractor.webhooks": ("AdmissionRequest", "AdmissionWebhook", "Denied", "UserInfo", "mutate", "validate"),
     "attractor.workqueue": ("Backoff", "MaxOf", "TokenBucket"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AdmissionRequest",
+    "AdmissionWebhook",
     "AlreadyExists",
     "ApiError",
     "AuditFile",
@@ -107,6 +111,7 @@ __all__ = [
     "Conflict",
     "Context",
     "Controller",
+    "Denied",
     "Election",
     "EmbeddedCluster",
     "FieldFormatter",
@@ -139,11 +144,14 @@ __all__ = [
     "TerminalError",
     "TokenBucket",
     "Tracer",
+    "UserInfo",
     "Watches",
     "controller",
     "crd_for",
     "drop_managed_fields",
     "load_kubeconfig",
+    "mutate",
+    "validate",
 ]
 
 

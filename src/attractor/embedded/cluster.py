@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.apiserver.admission.chain import chain_with
 from attractor.apiserver.admission.plugins import plugins_named
@@ -42,6 +42,7 @@ from attractor.embedded.presence import Presence
 from attractor.embedded.source import SystemSource
 from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
 from attractor.embedded.webhooks import Webhooks
+from attractor.embedded.webhooks.in_process import InProcessWebhooks
 from attractor.embedded.webhooks.service_addresses import ServiceAddresses
 from attractor.httpd.audit.trail import Auditor
 from attractor.httpd.auth.authentication import ADMIN, Authenticator
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from attractor.httpd.pod_logs import PodLogs
     from attractor.objects.resource import Scheme
     from attractor.store.contract import Store
+    from attractor.webhooks import AdmissionWebhook
 
 GRACE_S = 4.0
 WITHDRAWAL_S = 0.5
@@ -118,6 +120,7 @@ class EmbeddedCluster:
         root_ca: The certificate that pods are given to trust the server.
         client_ca: The certificate authority of client certificates, as published to the cluster.
         admission: Plug-ins of your own, called after the built-in ones.
+        webhooks: Functions declared with ``validate`` and ``mutate``, which the server asks in process.
         admission_plugins: Built-in plug-ins of kube-apiserver to switch on, by name; with any, a fresh cluster also
             gets the objects that a real one begins with.
         without_admission: Built-in plug-ins to switch off, by name.
@@ -142,6 +145,7 @@ class EmbeddedCluster:
         root_ca: str = "",
         client_ca: str = "",
         admission: Sequence[Plugin] = (),
+        webhooks: Sequence[AdmissionWebhook[Any]] = (),
         admission_plugins: Collection[str] = (),
         without_admission: Collection[str] = (),
         allow_privileged: bool = True,
@@ -151,6 +155,8 @@ class EmbeddedCluster:
     ) -> None:
         self._given = store
         self._admission = tuple(admission)
+        self._webhooks = tuple(webhooks)
+        self._in_process: InProcessWebhooks | None = None
         self._has_priorities = "Priority" in admission_plugins
         self._is_whole = bool(admission_plugins)
         self._controllers = controllers
@@ -233,6 +239,7 @@ class EmbeddedCluster:
             self._stack.push_async_callback(store.aclose)
             webhooks = Webhooks(ServiceAddresses(store.snapshot_nowait, self._service_addresses))
             self._stack.callback(webhooks.close)
+            self._in_process = InProcessWebhooks(webhooks)
             tokens = ServiceAccountTokens(store, self._source)
             self.authenticator.others.append(tokens.user_of)
             self._stack.callback(self.authenticator.others.remove, tokens.user_of)
@@ -240,7 +247,7 @@ class EmbeddedCluster:
                 store,
                 self._source,
                 Core((*required_rights(self._authorizer), *self._chain, *self._admission), self._reviewer(tokens)),
-                webhooks,
+                self._in_process,
             )
             if isinstance(store, Claimant):
                 store.claimed, server.retries.claim = server.retries.give_way, store.claim
@@ -254,6 +261,8 @@ class EmbeddedCluster:
             if self._has_priorities:
                 await create_priority_classes(server)
             await ensure_token_key(store)
+            await self._in_process.forget(server)
+            await self._in_process.register(server, self._webhooks)
             if is_fresh:
                 # What the cluster begins with is no history: a watch from before it is told to list first.
                 await store.compact(store.revision)
@@ -301,6 +310,18 @@ class EmbeddedCluster:
                 async with asyncio.timeout(WITHDRAWAL_S):
                     await self._presence.leave()
         await self._stack.aclose()
+
+    async def register(self, *webhooks: AdmissionWebhook[Any]) -> None:
+        """Have the server ask functions of this process about writes, besides those that it asks already.
+
+        Args:
+            *webhooks: Declared with ``validate`` and ``mutate``.
+
+        Raises:
+            WebhookError: One is no declaration, or two have the same name.
+        """
+        assert self._in_process is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
+        await self._in_process.register(self.server, webhooks)
 
     async def listen(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> Address:
         """Serve HTTP on an address until the cluster ends; returns the address.

@@ -7,13 +7,16 @@ the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.k8s import catalog
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import crd_for
 from attractor.objects.resource.kind import guess_plural
+from attractor.runtime import webhook_manifests
+from attractor.runtime.manifest_objects import labelled, role
+from attractor.webhooks import WebhookSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 READ = ("get", "list", "watch")
 WRITE = ("create", "update", "patch", "delete")
 HEALTH_PORT = 8081
-RBAC = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class Operator:
     watch_namespace: str = ""
     """The one namespace whose objects are reconciled; empty for all, which needs cluster-wide rights."""
     replicas: int = 2
+    webhooks: WebhookSet = field(default_factory=WebhookSet)
+    """Webhooks that it serves."""
+    cert_manager: bool = False
+    """Whether cert-manager makes their certificate; else the operator does."""
 
 
 def custom_kinds(controllers: Iterable[Controller]) -> list[type[Resource]]:
@@ -129,9 +135,10 @@ def manifests(
     return [
         *crds(custom_kinds(controllers) if kinds is None else kinds),
         *access(operator, controllers),
-        _deployment(operator, labels),
+        *webhook_manifests.manifests(operator, labels),
+        webhook_manifests.with_webhooks(operator, _deployment(operator, labels)),
         {
-            **_object("policy/v1", "PodDisruptionBudget", operator.name, operator.namespace, labels),
+            **labelled("policy/v1", "PodDisruptionBudget", operator.name, operator.namespace, labels),
             "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}},
         },
     ]
@@ -141,9 +148,10 @@ def access(operator: Operator, controllers: Iterable[Controller]) -> list[JsonOb
     """Return the operator's ServiceAccount, roles and role bindings."""
     labels = _labels(operator)
     return [
-        _object("v1", "ServiceAccount", operator.name, operator.namespace, labels),
+        labelled("v1", "ServiceAccount", operator.name, operator.namespace, labels),
         *_roles(operator, _rights(controllers), labels),
-        *_role(operator, f"{operator.name}-leader", operator.namespace, _lease_rules(operator), labels),
+        *role(operator, f"{operator.name}-leader", operator.namespace, _lease_rules(operator), labels),
+        *webhook_manifests.access(operator, labels),
     ]
 
 
@@ -155,13 +163,13 @@ def _roles(operator: Operator, rights: Sequence[Right], labels: JsonObject) -> I
     """Rights in the whole cluster; or in one namespace, where what lives in no namespace needs a role of its own."""
     name, namespace = operator.name, operator.watch_namespace
     if not namespace:
-        yield from _role(operator, name, "", _joined(rights), labels)
+        yield from role(operator, name, "", _joined(rights), labels)
         return
     inside = [right for right in rights if right.is_namespaced]
     if outside := [right for right in rights if not right.is_namespaced]:
-        yield from _role(operator, f"{name}-cluster", "", _joined(outside), labels)
+        yield from role(operator, f"{name}-cluster", "", _joined(outside), labels)
     if inside:
-        yield from _role(operator, name, namespace, _joined(inside), labels)
+        yield from role(operator, name, namespace, _joined(inside), labels)
 
 
 def _lease_rules(operator: Operator) -> list[JsonObject]:
@@ -169,26 +177,6 @@ def _lease_rules(operator: Operator) -> list[JsonObject]:
     leases: JsonObject = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
     own = {"resourceNames": [f"{operator.name}-leader"], "verbs": ["get", "watch", "update"]}
     return [{**leases, "verbs": ["create"]}, {**leases, **own}]
-
-
-def _role(
-    operator: Operator, name: str, namespace: str, granted: list[JsonObject], labels: JsonObject
-) -> Iterator[JsonObject]:
-    """A role and who has it: of one namespace, or of the cluster."""
-    kind = "Role" if namespace else "ClusterRole"
-    yield {**_object(f"{RBAC}/v1", kind, name, namespace, labels), "rules": granted}
-    yield {
-        **_object(f"{RBAC}/v1", f"{kind}Binding", name, namespace, labels),
-        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": operator.name, "namespace": operator.namespace}],
-    }
-
-
-def _object(api_version: str, kind: str, name: str, namespace: str, labels: JsonObject) -> JsonObject:
-    metadata: JsonObject = {"name": name, "labels": dict(labels)}
-    if namespace:
-        metadata["namespace"] = namespace
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
 def _deployment(operator: Operator, labels: JsonObject) -> JsonObject:
@@ -218,7 +206,7 @@ def _deployment(operator: Operator, labels: JsonObject) -> JsonObject:
         "containers": [container],
     }
     return {
-        **_object("apps/v1", "Deployment", operator.name, operator.namespace, labels),
+        **labelled("apps/v1", "Deployment", operator.name, operator.namespace, labels),
         "spec": {
             "replicas": operator.replicas,
             "selector": {"matchLabels": dict(labels)},

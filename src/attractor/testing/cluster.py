@@ -18,13 +18,14 @@ from attractor.testing.virtual_time import VirtualSource
 from attractor.testing.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from types import TracebackType
     from typing import Self
 
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.testing.virtual_time import VirtualTime
+    from attractor.webhooks import AdmissionWebhook
 
 
 class ClusterUnderTest:
@@ -35,11 +36,12 @@ class ClusterUnderTest:
 
     Args:
         clock: Virtual time for the server's time stamps and for managers.
+        webhooks: Functions declared with ``validate`` and ``mutate``, which the server asks.
     """
 
-    def __init__(self, clock: VirtualTime | None = None) -> None:
+    def __init__(self, clock: VirtualTime | None = None, *, webhooks: Sequence[AdmissionWebhook[Any]] = ()) -> None:
         self._clock = clock
-        self._embedded = EmbeddedCluster(source=None if clock is None else VirtualSource(clock))
+        self._embedded = EmbeddedCluster(source=None if clock is None else VirtualSource(clock), webhooks=webhooks)
         self._stack = AsyncExitStack()
         self.faults = FaultInjector()
         self.requests = RequestLog()
@@ -75,6 +77,10 @@ class ClusterUnderTest:
         """
         inner = self._embedded.transport()
         return Client(FaultyTransport(inner, faults or self.faults, self.requests, client=name))
+
+    async def register(self, *webhooks: AdmissionWebhook[Any]) -> None:
+        """Have the server ask more functions about writes; the fixture ``attractor_cluster`` begins with none."""
+        await self._embedded.register(*webhooks)
 
     async def install(self, *kinds: type[Resource]) -> None:
         """Create the CustomResourceDefinitions of kinds, and wait until they are served."""

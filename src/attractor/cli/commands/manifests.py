@@ -29,7 +29,7 @@ def configure_crd(parser: argparse.ArgumentParser) -> None:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what ``attractor manifests`` takes."""
     parser.description = (
-        "Print CRDs, RBAC, ServiceAccount, Lease role, Deployment and PodDisruptionBudget, ready to apply."
+        "Print CRDs, RBAC, ServiceAccount, Lease role, webhooks, Deployment and PodDisruptionBudget, ready to apply."
     )
     parser.epilog = "example:\n  attractor manifests my.operator --image example.org/my-operator:1 | kubectl apply -f -"
     parser.add_argument("module", metavar="MODULE[:NAME]", help=HELP)
@@ -50,6 +50,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replicas", type=positive, default=2, metavar="N", help="how many, of which one leads (default: 2)"
     )
+    parser.add_argument(
+        "--cert-manager",
+        action="store_true",
+        help="have cert-manager make the certificate of webhooks (default: the operator makes and renews its own)",
+    )
     parser.set_defaults(run=print_manifests)
 
 
@@ -69,6 +74,7 @@ def print_crds(args: argparse.Namespace) -> int:
 def print_manifests(args: argparse.Namespace) -> int:
     """Print manifests; 0, or 2 when the module cannot be used."""
     from attractor.runtime.manifests import Operator, manifests
+    from attractor.webhooks import WebhookSet
 
     try:
         loaded = load(args.module)
@@ -85,6 +91,8 @@ def print_manifests(args: argparse.Namespace) -> int:
         module=args.module,
         watch_namespace=args.watch_namespace,
         replicas=args.replicas,
+        webhooks=WebhookSet(loaded.webhooks),
+        cert_manager=args.cert_manager,
     )
     _print(manifests(operator, loaded.controllers, loaded.kinds))
     if not args.image:

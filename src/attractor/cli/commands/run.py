@@ -17,6 +17,7 @@ from attractor.cli.log_flags import add_log_flags, begin_log
 from attractor.cli.operator.operator_module import HELP, definitions, load, need_controllers, need_externals, opened
 from attractor.cli.operator.python_modules import ModuleError
 from attractor.cli.operator.stop_signals import Stopping
+from attractor.cli.operator.webhook_serving import add_options, require_sense, serving_webhooks
 from attractor.runtime.worker.overdue import TIMEOUT_S, WORKERS
 from attractor.runtime.worker.running_controller import RESYNC_S
 
@@ -38,6 +39,8 @@ examples:
       run one controller against a real cluster, in one namespace
   attractor run my_operator.py --store sqlite:cluster.db --reload
       keep the embedded cluster's state in a file, and start again whenever the code changes
+  attractor run my_operator.py --kubeconfig ~/.kube/config --webhooks 192.0.2.7:9443
+      run against a real cluster, which calls the module's webhooks at this address
   attractor run my_operator.py --record run.jsonl
       write down what the controllers see and do; `attractor check MODULE:WORLD --against run.jsonl` looks at it
 """
@@ -86,6 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--health", default="", metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics there")
     _add_election(parser)
+    add_options(parser)
     parser.add_argument(
         "--resync", type=seconds, default=RESYNC_S, metavar="S",
         help=f"reconcile everything again after so many seconds, 0 for never (default: {RESYNC_S:g})",
@@ -162,6 +166,7 @@ def _require_sense(args: argparse.Namespace) -> None:
         if is_elsewhere and given != default:
             where = "--in-cluster" if args.in_cluster else "--kubeconfig"
             raise serve.ServeError(f"{option} is for an embedded cluster", f"drop {option}, or {where}")
+    require_sense(args)
     if args.leader_elect_name and not args.leader_elect:
         raise serve.ServeError(
             "--leader-elect-name names a Lease, but nobody is elected", "give --leader-elect as well"
@@ -200,6 +205,7 @@ async def _manage(args: argparse.Namespace, loaded: OperatorModule, stopping: St
         _client(args, loaded) as client,
         opened(loaded.externals) as externals,
         contextlib.AsyncExitStack() as held,
+        serving_webhooks(args, loaded, client),
     ):
         manager = Manager(
             client,
@@ -263,7 +269,7 @@ async def _is_missing(client: Client, namespace: str) -> bool:
 @contextlib.asynccontextmanager
 async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIterator[Client]:
     if args.kubeconfig is None and not args.in_cluster:
-        async with _embedded(args) as client:
+        async with _embedded(args, loaded) as client:
             await install(client, loaded.kinds, definitions(loaded))
             yield client
         return
@@ -280,9 +286,10 @@ async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIter
 
 
 @contextlib.asynccontextmanager
-async def _embedded(args: argparse.Namespace) -> AsyncIterator[Client]:
+async def _embedded(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIterator[Client]:
     settings = serve.Settings.parse(["--store", args.store, "--listen", args.listen])
     async with serve.serving(settings) as cluster, cluster.client() as client:
+        await cluster.register(*loaded.webhooks)
         yield client
 
 

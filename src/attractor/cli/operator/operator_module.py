@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.cli.operator.python_modules import ModuleError, imported
 from attractor.objects.resource import KindError, Resource, SchemaError
 from attractor.runtime.controller import Controller
+from attractor.webhooks import AdmissionWebhook, WebhookError, WebhookSet
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -32,11 +33,13 @@ class OperatorModule:
     controllers: tuple[Controller, ...]
     externals: Mapping[Any, object]
     """Outside systems: the module's attribute ``externals``, a dict by protocol class; see ``opened``."""
+    webhooks: tuple[AdmissionWebhook[Any], ...] = ()
+    """The module's webhooks, whichever of its controllers is named."""
 
     @property
     def kinds(self) -> list[type[Resource]]:
         """The custom kinds that the module's controllers use, and those that it defines itself."""
-        used = [kind for one in self.controllers for kind in one.kinds]
+        used = [kind for one in self.controllers for kind in one.kinds] + [hook.kind for hook in self.webhooks]
         own = [
             value
             for value in vars(self.module).values()
@@ -55,7 +58,16 @@ def load(spelled: str) -> OperatorModule:
         raise ModuleError(f"{path}: `externals` is no dict", "write externals = {Protocol: implementation}")
     found = _named(module, path, name) if name else _all(module)
     label = Path(path).stem if path.endswith(".py") else path.rpartition(".")[2]
-    return OperatorModule(label.replace("_", "-").lower(), spelled, module, found, externals)
+    return OperatorModule(label.replace("_", "-").lower(), spelled, module, found, externals, _webhooks(module, path))
+
+
+def _webhooks(module: ModuleType, path: str) -> tuple[AdmissionWebhook[Any], ...]:
+    found = tuple(dict.fromkeys(value for value in vars(module).values() if isinstance(value, AdmissionWebhook)))
+    try:
+        WebhookSet(found)
+    except WebhookError as error:
+        raise ModuleError(f"{path}: {error}", "rename one of them") from error
+    return found
 
 
 def _all(module: ModuleType) -> tuple[Controller, ...]:

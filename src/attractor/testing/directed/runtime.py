@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from attractor.runtime.effects import Effect
     from attractor.testing.directed.transport import Outcome
     from attractor.testing.recording.recorder import Recorder
+    from attractor.webhooks import AdmissionWebhook
 
 PATIENCE_S = 60.0
 """How long a part may wait for a delay of its own (a retry, a watch that opens again) before it has departed."""
@@ -79,6 +80,7 @@ class DirectedRuntime:
         names: NameBounds = NAME_BOUNDS,
         local: tuple[type, ...] = LOCAL,
         recorder: Callable[[str], Recorder] | None = None,
+        webhooks: Sequence[AdmissionWebhook[Any]] = (),
     ) -> None:
         """``runs`` says what a host runs, by its name, where that is not all ``controllers``.
 
@@ -87,7 +89,8 @@ class DirectedRuntime:
 
         Outside systems outlive hosts; one with a method ``seen_by`` is asked for the part of each host, and one with
         ``host_dies`` is told of crashes. Time goes through the instants of ``clock``. Effects of ``local`` types are
-        performed with what comes before. ``recorder`` writes down what a host sees and does, by its name.
+        performed with what comes before. ``recorder`` writes down what a host sees and does, by its name. The server
+        asks ``webhooks``.
         """
         self._recorder = recorder
         self._local = local
@@ -102,6 +105,7 @@ class DirectedRuntime:
         self._own_writes = own_writes
         self.clock = VirtualTime()
         self.source = DirectedSource(clock, names)
+        self._webhooks = tuple(webhooks)
         self.cluster = EmbeddedCluster(controllers=(), source=self.source)
         self._stack = AsyncExitStack()
         self._group = asyncio.TaskGroup()
@@ -156,6 +160,7 @@ class DirectedRuntime:
         for kind in sorted(kinds, key=lambda kind: str(kind.gvk)):
             if not kind.resource_info.definition:
                 await self.client.create(CustomResourceDefinition.from_dict(kind.crd()))
+        await self.cluster.register(*self._webhooks)
 
     async def _create(self, obj: Resource) -> str:
         """Store an object with its status; answers its uid."""

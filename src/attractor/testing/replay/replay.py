@@ -123,6 +123,7 @@ def directed(
         kinds=world.kinds,
         recorder=recorder,
         namespaces=world.namespaces,
+        webhooks=world.webhooks,
     )
 
 

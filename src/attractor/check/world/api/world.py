@@ -35,6 +35,7 @@ from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 from attractor.runtime.controller import Controller
 from attractor.runtime.worker.overdue import WORKERS
+from attractor.webhooks import AdmissionWebhook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -88,6 +89,8 @@ class World:
         clock: The instants that time passes through; it stands still at the last one, unless it is an
             ``OscillatingClock``.
         external_failure: Makes the error of a call of an outside system that gets no answer.
+        webhooks: Functions declared with ``validate`` and ``mutate``, which the server asks about every write, those of
+            the initial objects included.
 
     Raises:
         SpecError: The world cannot be checked as it is put together; the text names the fix.
@@ -115,9 +118,10 @@ class World:
         kinds: Sequence[type[Resource]] = (),
         clock: Sequence[datetime] | None = None,
         external_failure: Callable[[], Exception] = NoAnswer,
+        webhooks: Sequence[AdmissionWebhook[Any]] = (),
     ) -> None:
         self._given = {name: value for name, value in locals().items() if name != "self"}
-        _require_lists(controllers=controllers, objects=objects, users=users, properties=properties)
+        _require_lists(controllers=controllers, objects=objects, users=users, properties=properties, webhooks=webhooks)
         self.placement = placement(controllers, hosts)
         """What each host runs, where they do not all run the same."""
         self.workers = FEW_WORKERS if workers is None else workers
@@ -136,7 +140,7 @@ class World:
             raise SpecError(f"bounds={self.bounds!r} are no bounds; write bounds=Bounds(lag=4)")
         self.externals = dict(externals or {})
         self.external_failure, self.clock = external_failure, checked((EPOCH,) if clock is None else clock)
-        self.resync = resync
+        self.resync, self.webhooks = resync, tuple(webhooks)
         self._check_externals()
         self.own_writes, self.garbage_collection = own_writes, garbage_collection
         self.reductions = Reductions()
@@ -255,6 +259,7 @@ class World:
         named = [kind for one in self.controllers for kind in one.kinds]
         named += [type(obj) for obj in self.objects]
         named += [type(act.object) if isinstance(act, Create) else act.kind for act in all_acts(self.users)]
+        named += [hook.kind for hook in self.webhooks if isinstance(hook, AdmissionWebhook)]
         return tuple(dict.fromkeys([*named, *more]))
 
     @property
@@ -307,7 +312,9 @@ def _claims(properties: Iterable[WorldProperty]) -> tuple[Claim | StepClaim, ...
 def _require_lists(**given: object) -> None:
     """Raise ``SpecError`` for one where several are meant."""
     for name, value in given.items():
-        if isinstance(value, Controller | Resource | Create | Edit | Delete | Script | WorldProperty):
+        if isinstance(
+            value, Controller | Resource | Create | Edit | Delete | Script | WorldProperty | AdmissionWebhook
+        ):
             raise SpecError(f"`{name}` of a world is a list, and this is one {type(value).__name__}: {name}=[...]")
 
 

@@ -62,7 +62,9 @@ class Universe:
         self.storage.history = world.bounds.lag if world.faults.stale_list or world.faults.stale_read else 0
         names = NameBounds.of(world.bounds)
         recalls = world.reductions.recalls_answers
-        self.server = ApiServer(self.stage, self.storage, world.clock, names=names, recalls=recalls)
+        self.server = ApiServer(
+            self.stage, self.storage, world.clock, names=names, recalls=recalls, webhooks=world.webhooks
+        )
         self.kinds = world.kinds
         self._grown_kinds = _builtin_kinds(parts.roots - {root(kind) for kind in self.kinds})
         self.externals = {

@@ -27,11 +27,13 @@ from attractor.check.world.simulation.clock import next_instant
 from attractor.check.world.simulation.server.generated_names import NAME_BOUNDS, Generated, NameBounds
 from attractor.check.world.simulation.server.memo import Recollection
 from attractor.check.world.simulation.server.storage import FRESH_UID, Storage, WorldSnapshot
+from attractor.check.world.simulation.server.webhooks import WorldWebhooks
 from attractor.check.world.simulation.slots import Sketch, Stage
 from attractor.client.transport import ClientResponse
 from attractor.objects.errors import ApiError
 from attractor.objects.resource.structural import SchemaError
 from attractor.runtime.manifests import crds
+from attractor.webhooks import WebhookSet, registration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.store.contract import Entry
+    from attractor.webhooks import AdmissionWebhook
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _DEFINITIONS: dict[str, Any] = {
@@ -120,12 +123,15 @@ class ApiServer:
         *,
         names: NameBounds = NAME_BOUNDS,
         recalls: bool = True,
+        webhooks: Sequence[AdmissionWebhook[Any]] = (),
     ) -> None:
         """Without ``recalls`` the core is run for every request; ``names`` bounds the generated ones."""
         self.storage = storage
         self._core = Core()
         self._source = WorldSource(stage, clock, names)
-        self.recollection = Recollection(storage, self._source)
+        self._webhooks = WorldWebhooks(webhooks)
+        stage.model.before_audit.append(self._webhooks.forget)
+        self.recollection = Recollection(storage, self._source, self._webhooks)
         if recalls:
             stage.model.before_audit.append(self.recollection.work_always)
         else:
@@ -150,7 +156,7 @@ class ApiServer:
 
     def transaction(self) -> Transaction:
         """A fresh transaction on the state of the running step."""
-        return Transaction(WorldSnapshot(self.storage), self._source)
+        return Transaction(WorldSnapshot(self.storage), self._source, answers=self._webhooks)
 
     def send(self, request: ClientRequest) -> ClientResponse:
         """The answer to a client's request."""
@@ -196,15 +202,18 @@ class ApiServer:
     # Before the world begins.
 
     def found(self, kinds: Iterable[type[Resource]], namespaces: Iterable[str] = ()) -> None:
-        """Put what every cluster has into the store, and the definitions of these kinds."""
+        """Put what every cluster has into the store, the definitions of these kinds, and registrations of webhooks."""
         own = tuple(kind for kind in kinds if not kind.resource_info.definition)
+        hooks = tuple(self._webhooks.hooks)
         try:
-            self.storage.fixed.update(_beginning(own, tuple(namespaces), self._source.clock[0]))
+            self.storage.fixed.update(_beginning(own, tuple(namespaces), self._source.clock[0], hooks))
         except SchemaError as problem:
             raise SpecError(str(problem)) from None
 
-    def write_beginning(self, definitions: Iterable[JsonObject], namespaces: Iterable[str]) -> None:
-        """Write namespaces and CustomResourceDefinitions into an empty store."""
+    def write_beginning(
+        self, definitions: Iterable[JsonObject], namespaces: Iterable[str], registrations: Iterable[JsonObject] = ()
+    ) -> None:
+        """Write namespaces, CustomResourceDefinitions and webhook configurations into an empty store."""
         for name in dict.fromkeys((*FIRST_NAMESPACES, *namespaces)):
             self._create({"group": "", "version": "v1", "resource": "namespaces"}, {"metadata": {"name": name}})
         for definition in definitions:
@@ -212,6 +221,9 @@ class ApiServer:
         for name, status in list(plan_names(WorldSnapshot(self.storage), self._source.now())):
             body = {"status": status}
             self._must(Operation(verb="patch", name=name, subresource="status", body=body, **_DEFINITIONS))
+        for each in registrations:
+            where = {"group": registration.GROUP, "version": "v1", "resource": f"{each['kind'].lower()}s"}
+            self._create(where, each)
 
     def _create(self, where: dict[str, Any], body: JsonObject) -> None:
         self._must(Operation(verb="create", body=body, **where))
@@ -222,12 +234,18 @@ class ApiServer:
 
 
 @lru_cache(maxsize=64)
-def _beginning(kinds: tuple[type[Resource], ...], namespaces: tuple[str, ...], now: datetime) -> Mapping[str, Entry]:
+def _beginning(
+    kinds: tuple[type[Resource], ...],
+    namespaces: tuple[str, ...],
+    now: datetime,
+    hooks: tuple[AdmissionWebhook[Any], ...],
+) -> Mapping[str, Entry]:
     """What the store of a world with these kinds begins with; worlds are composed more often than it changes."""
     stage = Stage(Model("the beginning"))
     storage = Storage(stage)
     with stage.on(Sketch(stage.model)):
-        ApiServer(stage, storage, (now,)).write_beginning(crds(kinds), namespaces)
+        registrations = WebhookSet(hooks).configurations(registration.IN_PROCESS[1], registration.in_process)
+        ApiServer(stage, storage, (now,)).write_beginning(crds(kinds), namespaces, registrations)
     return storage.fixed
 
 

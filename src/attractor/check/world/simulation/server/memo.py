@@ -18,6 +18,7 @@ from attractor.check.world.simulation.server.storage import WorldSnapshot, root_
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from attractor.apiserver.admission.outside_calls import Answers
     from attractor.apiserver.transaction import Source
     from attractor.check.world.simulation.server.storage import Storage
     from attractor.store.contract import Entry
@@ -128,8 +129,8 @@ class Looks:
 class Recollection:
     """Memo of the server's results, by request and by the part of the store that it read."""
 
-    def __init__(self, storage: Storage, source: Source) -> None:
-        self._storage, self._source = storage, source
+    def __init__(self, storage: Storage, source: Source, answers: Answers) -> None:
+        self._storage, self._source, self._answers = storage, source, answers
         self._known: dict[Hashable, Any] | None = {}
         """By what was asked; None once nothing may be taken for granted."""
 
@@ -141,12 +142,12 @@ class Recollection:
         """The outcome of a pure piece of work: as it was where the same was seen, or by doing it."""
         looks = Looks(self._storage, self._source)
         if self._known is None or self._storage.is_beginning:
-            return work(Transaction(looks, looks))
+            return work(Transaction(looks, looks, answers=self._answers))
         at = self._known.get(asked)
         while type(at) is _Looked:
             at = at.follows.get(looks.look(at.question))
         if at is None:
-            outcome = _Outcome(work(Transaction(looks, looks)))
+            outcome = _Outcome(work(Transaction(looks, looks, answers=self._answers)))
             self._keep(self._known, asked, looks, outcome)
             return outcome.value
         found: T = at.value

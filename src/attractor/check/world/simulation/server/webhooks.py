@@ -1,0 +1,103 @@
+"""Webhooks of a world: the author's functions, asked by the world's server within the step that writes.
+
+A function is run twice on each new review, the second time with nothing from outside, and must answer the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from attractor.apiserver.admission.outside_calls import Answer, Answers
+from attractor.check.errors import SpecError, line_of, raising_line
+from attractor.check.sandbox.outside import barred
+from attractor.check.sandbox.purity import Guard
+from attractor.webhooks import UserInfo, WebhookError, WebhookSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from attractor.apiserver.admission.outside_calls import Question
+    from attractor.objects.json_types import JsonObject
+    from attractor.webhooks import AdmissionWebhook
+
+
+class _Somebody(UserInfo):
+    """The user of a world, of whom nothing is known."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in {"name", "uid", "groups", "extra"}:
+            raise SpecError(
+                f"a webhook asks for the user's {name}, and in a world nobody has one; judge the object and the one "
+                "before, or test this rule by calling it with AdmissionRequest(user=UserInfo(...))"
+            )
+        return super().__getattribute__(name)
+
+
+class WorldWebhooks(Answers):
+    """Answers the server's questions by calling functions; equal questions have equal answers."""
+
+    def __init__(self, hooks: Iterable[AdmissionWebhook[Any]]) -> None:
+        super().__init__()
+        self.hooks = _checked(hooks)
+        self._answered: dict[Question, Answer] = {}
+        self._guards = {hook.path: Guard(hook.function) for hook in self.hooks}
+        self._pristine = {path: guard.state() for path, guard in self._guards.items()}
+
+    def forget(self) -> None:
+        """Call the functions again for whatever is asked from now on."""
+        self._answered.clear()
+
+    def get(self, questions: Sequence[Question]) -> list[Answer]:
+        """The functions' answers, in order."""
+        return [self._answer(question) for question in questions]
+
+    def _answer(self, question: Question) -> Answer:
+        known = self._answered.get(question)
+        if known is None:
+            known = self._answered[question] = self._asked(question)
+        return known
+
+    def _asked(self, question: Question) -> Answer:
+        service = question.endpoint.service
+        assert service is not None, "a world has no webhooks but its own"
+        hook = self.hooks.at(service.path)
+        first = self._called(hook, question)
+        with barred():
+            second = self._called(hook, question)
+        where = f"{line_of(hook.function)}: webhook {hook.name!r}"
+        if first != second:
+            raise SpecError(
+                f"{where} was asked twice about the same write, and answered differently; "
+                "it must depend on the object and the request only"
+            )
+        if self._guards[hook.path].state() != self._pristine[hook.path]:
+            raise SpecError(f"{where} changes a variable outside of itself; a webhook judges, and remembers nothing")
+        return Answer(response=first)
+
+    def _called(self, hook: AdmissionWebhook[Any], question: Question) -> JsonObject:
+        try:
+            return self.hooks.answer(hook.path, orjson.loads(question.body), _Somebody())
+        except SpecError:
+            raise
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            raise SpecError(
+                f"{raising_line(error) or line_of(hook.function)}: webhook {hook.name!r} fails with {told}; "
+                "refuse a write with `raise Denied(...)` or `request.refuse(field, why)`"
+            ) from error
+
+
+def _checked(hooks: Iterable[AdmissionWebhook[Any]]) -> WebhookSet:
+    try:
+        made = WebhookSet(hooks)
+    except WebhookError as problem:
+        raise SpecError(str(problem)) from None
+    for hook in made:
+        if hook.fails_open:
+            raise SpecError(
+                f"webhook {hook.name!r} is `fails_open`, so any write may pass without it, which no world explores; "
+                "check the world without this webhook, which is the worse case if it only refuses"
+            )
+    return made
