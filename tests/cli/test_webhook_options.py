@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from attractor import Client, Invalid, load_kubeconfig
+from attractor import Client, EmbeddedCluster, Invalid, load_kubeconfig
 from attractor.apiserver.request.caller import User
 from attractor.cli.main import main
 from attractor.k8s.core_v1 import Secret
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import GroupVersionKind, Key
-from attractor.testing import ClusterUnderTest
 from attractor.webhooks import WebhookSet
 from attractor.webhookserver import Publisher, SecretCertificates, WebhookServer
 from tests.serving import Serving
@@ -56,18 +55,19 @@ async def test_the_printed_manifests_let_the_operator_register_its_webhooks_and_
     arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
     assert "--webhooks-service=default/web-webhooks" in arguments
     user = User("system:serviceaccount:default:web", groups=("system:serviceaccounts", "system:authenticated"))
-    async with ClusterUnderTest() as cluster:
+    port = free_port()
+    addresses = {("default", "web-webhooks"): ("127.0.0.1", port)}
+    async with EmbeddedCluster(service_addresses=addresses) as cluster, cluster.client() as client:
         for document in documents:
-            await cluster.client.apply(document, field_manager="test")
-        own, hooks = Client(cluster.embedded.transport(user)), WebhookSet([sized, fits])
+            await client.apply(document, field_manager="test")
+        own, hooks = Client(cluster.transport(user)), WebhookSet([sized, fits])
         keeper = SecretCertificates(own, Key("default", "web-webhooks-certificate"), ["web-webhooks.default.svc"])
         publisher = Publisher(own, "web-webhooks", hooks, at_service, spared=("default", "kube-system"))
         server = WebhookServer(hooks, keeper, publisher)
-        async with server.serving("127.0.0.1", 0):
-            found = await cluster.client.get(MUTATING, Key("", "web-webhooks"))
+        async with server.serving("127.0.0.1", port):
+            found = await client.get(MUTATING, Key("", "web-webhooks"))
             assert found["webhooks"][0]["clientConfig"]["caBundle"]
-            await cluster.client.create(endpoints(server.port))
-            assert (await cluster.client.create(service(tier="large"))).spec.replicas == 3
+            assert (await client.create(service(tier="large"))).spec.replicas == 3
         with pytest.raises(Forbidden):
             await own.get(Secret, Key("default", "another"))
         with pytest.raises(Forbidden):
@@ -78,17 +78,11 @@ def at_service(path: str) -> dict[str, Any]:
     return {"service": {"namespace": "default", "name": "web-webhooks", "path": path}}
 
 
-def endpoints(port: int) -> dict[str, Any]:
-    """What the control plane of a cluster with a network makes of the Service."""
-    labels = {"kubernetes.io/service-name": "web-webhooks"}
-    return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {"name": "web-webhooks", "namespace": "default", "labels": labels},
-        "addressType": "IPv4",
-        "ports": [{"name": "https", "port": port}],
-        "endpoints": [{"addresses": ["127.0.0.1"]}],
-    }
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
 
 
 def test_cert_manager_makes_the_certificate_on_demand(module: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,9 +124,7 @@ def test_two_webhooks_of_one_name_are_refused(tmp_path: Path, capsys: pytest.Cap
 async def test_a_cluster_elsewhere_calls_the_webhooks_of_a_running_operator(module: str, tmp_path: Path) -> None:
     server = Serving(tmp_path / "server").start()
     try:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         command = [sys.executable, "-m", "attractor", "run", module, "--kubeconfig", str(server.kubeconfig)]
         command += ["--install-crds", "--webhooks", f"127.0.0.1:{port}"]
         where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
