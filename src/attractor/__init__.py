@@ -52,7 +52,16 @@ if TYPE_CHECKING:
     from attractor.runtime.controller import controller  # not from the package: its module has the same name
     from attractor.runtime.observability.field_logger import FieldFormatter, JsonFormatter
     from attractor.runtime.observability.tracing import Tracer
-    from attractor.webhooks import AdmissionRequest, AdmissionWebhook, Denied, UserInfo, mutate, validate
+    from attractor.webhooks import (
+        AdmissionRequest,
+        AdmissionWebhook,
+        Conversion,
+        Denied,
+        UserInfo,
+        convert,
+        mutate,
+        validate,
+    )
     from attractor.workqueue import Backoff, MaxOf, TokenBucket
 
 _HOMES = {
@@ -94,7 +103,16 @@ _HOMES = {
         "Watches",
     ),
     "attractor.runtime.controller": ("controller",),
-    "attractor.webhooks": ("AdmissionRequest", "AdmissionWebhook", "Denied", "UserInfo", "mutate", "validate"),
+    "attractor.webhooks": (
+        "AdmissionRequest",
+        "AdmissionWebhook",
+        "Conversion",
+        "Denied",
+        "UserInfo",
+        "convert",
+        "mutate",
+        "validate",
+    ),
     "attractor.workqueue": ("Backoff", "MaxOf", "TokenBucket"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -111,6 +129,7 @@ __all__ = [
     "Conflict",
     "Context",
     "Controller",
+    "Conversion",
     "Denied",
     "Election",
     "EmbeddedCluster",
@@ -147,6 +166,7 @@ __all__ = [
     "UserInfo",
     "Watches",
     "controller",
+    "convert",
     "crd_for",
     "drop_managed_fields",
     "load_kubeconfig",

@@ -23,6 +23,7 @@ from attractor.webhookserver import (
     SecretCertificates,
     WebhookServer,
 )
+from tests.webhooks.backups import Backup, BackupV1, down, old_backup, up
 from tests.webhooks.services import WebService, fits, service, sized
 
 HOOKS = WebhookSet([sized, fits])
@@ -59,6 +60,18 @@ async def test_an_api_server_calls_the_functions_and_trusts_them(client: Client)
         made.spec.tier = "small"
         with pytest.raises(Invalid, match=r"spec.tier: cannot be changed"):
             await client.update(made)
+
+
+async def test_versions_are_converted_and_the_definition_says_by_whom(client: Client) -> None:
+    hooks = WebhookSet([up, down])
+    (definition,) = hooks.definitions([Backup], lambda path: {"url": f"https://127.0.0.1:1{path}"})
+    await client.create(CustomResourceDefinition.from_dict(definition))
+    publisher = Publisher(client, "web", hooks, lambda path: {"url": f"https://127.0.0.1:{server.port}{path}"})
+    server = WebhookServer(hooks, MemoryCertificates(["127.0.0.1"]), publisher)
+    async with server.serving("127.0.0.1", 0):
+        await client.create(old_backup(cron="7 8"))
+        assert (await client.get(Backup, Key("default", "a"))).spec.schedule.hour == "8"
+        assert (await client.get(BackupV1, Key("default", "a"))).spec.cron == "7 8"
 
 
 async def test_renewed_certificates_are_shown_and_trusted_without_a_pause(client: Client) -> None:

@@ -67,6 +67,7 @@ COMMANDS = (
     Command("store", "Verify, repair, back up and restore a SQLite store", "attractor.cli.commands.store:configure"),
     Command("crd", "Print a module's CustomResourceDefinitions", "attractor.cli.commands.manifests:configure_crd"),
     Command("manifests", "Print what controllers need in a cluster", "attractor.cli.commands.manifests:configure"),
+    Command("migrate", "Rewrite stored objects in their storage version", "attractor.cli.commands.migrate:configure"),
     Command("plan", "Show what an operator would do, without doing it", "attractor.cli.commands.plan:configure"),
     Command("check", "Check a specification or a world", "attractor.cli.commands.check:configure"),
     Command("replay", "Print a counterexample, draw it, or run it", "attractor.cli.commands.replay:configure"),

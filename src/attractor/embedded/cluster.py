@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver.admission.chain import chain_with
 from attractor.apiserver.admission.plugins import plugins_named
@@ -72,9 +72,10 @@ if TYPE_CHECKING:
     from attractor.httpd.audit.trail import AuditSink
     from attractor.httpd.limits import Limits
     from attractor.httpd.pod_logs import PodLogs
-    from attractor.objects.resource import Scheme
+    from attractor.objects.json_types import JsonObject
+    from attractor.objects.resource import Resource, Scheme
     from attractor.store.contract import Store
-    from attractor.webhooks import AdmissionWebhook
+    from attractor.webhooks import Webhook
 
 GRACE_S = 4.0
 WITHDRAWAL_S = 0.5
@@ -120,7 +121,7 @@ class EmbeddedCluster:
         root_ca: The certificate that pods are given to trust the server.
         client_ca: The certificate authority of client certificates, as published to the cluster.
         admission: Plug-ins of your own, called after the built-in ones.
-        webhooks: Functions declared with ``validate`` and ``mutate``, which the server asks in process.
+        webhooks: Functions declared with ``validate``, ``mutate`` and ``convert``, which the server asks in process.
         admission_plugins: Built-in plug-ins of kube-apiserver to switch on, by name; with any, a fresh cluster also
             gets the objects that a real one begins with.
         without_admission: Built-in plug-ins to switch off, by name.
@@ -145,7 +146,7 @@ class EmbeddedCluster:
         root_ca: str = "",
         client_ca: str = "",
         admission: Sequence[Plugin] = (),
-        webhooks: Sequence[AdmissionWebhook[Any]] = (),
+        webhooks: Sequence[Webhook] = (),
         admission_plugins: Collection[str] = (),
         without_admission: Collection[str] = (),
         allow_privileged: bool = True,
@@ -311,17 +312,28 @@ class EmbeddedCluster:
                     await self._presence.leave()
         await self._stack.aclose()
 
-    async def register(self, *webhooks: AdmissionWebhook[Any]) -> None:
-        """Have the server ask functions of this process about writes, besides those that it asks already.
+    async def register(self, *webhooks: Webhook) -> None:
+        """Have the server ask functions of this process, besides those that it asks already.
+
+        Of a kind with conversions, create what ``definitions`` makes.
 
         Args:
-            *webhooks: Declared with ``validate`` and ``mutate``.
+            *webhooks: Declared with ``validate``, ``mutate`` and ``convert``.
 
         Raises:
             WebhookError: One is no declaration, or two have the same name.
         """
         assert self._in_process is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
         await self._in_process.register(self.server, webhooks)
+
+    def definitions(self, *kinds: type[Resource]) -> list[JsonObject]:
+        """The CustomResourceDefinitions of kinds, with the versions that registered conversions know.
+
+        Args:
+            *kinds: Their classes.
+        """
+        assert self._in_process is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
+        return self._in_process.hooks.definitions(kinds)
 
     async def listen(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> Address:
         """Serve HTTP on an address until the cluster ends; returns the address.

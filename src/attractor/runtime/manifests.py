@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.k8s import catalog
 from attractor.objects.gvk import GroupVersionKind
-from attractor.objects.resource import crd_for
 from attractor.objects.resource.kind import guess_plural
 from attractor.runtime import webhook_manifests
 from attractor.runtime.manifest_objects import labelled, role
@@ -51,14 +50,6 @@ def custom_kinds(controllers: Iterable[Controller]) -> list[type[Resource]]:
     """The kinds that need a CustomResourceDefinition."""
     found = [kind for one in controllers for kind in one.kinds]
     return [kind for kind in dict.fromkeys(found) if not kind.resource_info.definition]
-
-
-def crds(kinds: Iterable[type[Resource]]) -> list[JsonObject]:
-    """One CustomResourceDefinition for each kind; classes that are versions of one kind share it."""
-    by_kind: dict[tuple[str, str], list[type[Resource]]] = {}
-    for kind in kinds:
-        by_kind.setdefault((kind.gvk.group, kind.gvk.kind), []).append(kind)
-    return [crd_for(*versions) for versions in by_kind.values()]
 
 
 class Right(NamedTuple):
@@ -133,7 +124,7 @@ def manifests(
     """
     labels = _labels(operator)
     return [
-        *crds(custom_kinds(controllers) if kinds is None else kinds),
+        *webhook_manifests.definitions(operator, custom_kinds(controllers) if kinds is None else kinds),
         *access(operator, controllers),
         *webhook_manifests.manifests(operator, labels),
         webhook_manifests.with_webhooks(operator, _deployment(operator, labels)),

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from attractor.runtime.manifest_objects import labelled, role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from attractor.objects.json_types import JsonObject
+    from attractor.objects.resource import Resource
     from attractor.runtime.manifests import Operator
 
 PORT = 9443
@@ -24,7 +25,7 @@ DIRECTORY = "/var/run/attractor/webhooks"
 
 def manifests(operator: Operator, labels: JsonObject) -> Iterator[JsonObject]:
     """Service, certificate and configurations; nothing where there are no webhooks."""
-    if not len(operator.webhooks):
+    if not operator.webhooks:
         return
     name, namespace = webhooks_name(operator), operator.namespace
     yield {
@@ -35,15 +36,29 @@ def manifests(operator: Operator, labels: JsonObject) -> Iterator[JsonObject]:
         yield from _cert_manager(operator, labels)
     else:
         yield {**labelled("v1", "Secret", f"{name}-certificate", namespace, labels), "type": "Opaque"}
-    for document in operator.webhooks.configurations(
-        name,
-        lambda path: {"service": {"namespace": namespace, "name": name, "path": path}},
-        spared=(namespace, "kube-system"),
-    ):
+    for document in operator.webhooks.configurations(name, client_of(operator), spared=(namespace, "kube-system")):
         document["metadata"]["labels"] = dict(labels)
-        if operator.cert_manager:
-            document["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from": f"{namespace}/{name}"}
-        yield document
+        yield _injected(operator, document)
+
+
+def definitions(operator: Operator, kinds: Iterable[type[Resource]]) -> list[JsonObject]:
+    """The CustomResourceDefinitions; objects of kinds with several versions are converted by the operator."""
+    found = operator.webhooks.definitions(kinds, client_of(operator))
+    return [_injected(operator, one) if "conversion" in one["spec"] else one for one in found]
+
+
+def client_of(operator: Operator) -> Callable[[str], JsonObject]:
+    """From a path to the ``clientConfig`` under which a server reaches the operator."""
+    name, namespace = webhooks_name(operator), operator.namespace
+    return lambda path: {"service": {"namespace": namespace, "name": name, "path": path}}
+
+
+def _injected(operator: Operator, document: JsonObject) -> JsonObject:
+    """An object into which cert-manager is to write the authority, if it has one."""
+    if operator.cert_manager:
+        at = f"{operator.namespace}/{webhooks_name(operator)}"
+        document["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from": at}
+    return document
 
 
 def _cert_manager(operator: Operator, labels: JsonObject) -> Iterator[JsonObject]:
@@ -63,19 +78,23 @@ def _cert_manager(operator: Operator, labels: JsonObject) -> Iterator[JsonObject
 
 def access(operator: Operator, labels: JsonObject) -> Iterator[JsonObject]:
     """Rights on the one Secret and on the operator's own configurations; none where cert-manager has them."""
-    if not len(operator.webhooks) or operator.cert_manager:
+    if not operator.webhooks or operator.cert_manager:
         return
     name = webhooks_name(operator)
     own: JsonObject = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [f"{name}-certificate"]}
     yield from role(operator, name, operator.namespace, [{**own, "verbs": ["get", "update"]}], labels)
     configurations = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
     kept: JsonObject = {"apiGroups": ["admissionregistration.k8s.io"], "resources": configurations}
-    yield from role(operator, name, "", [{**kept, "resourceNames": [name], "verbs": ["get", "patch"]}], labels)
+    rules = [{**kept, "resourceNames": [name], "verbs": ["get", "patch"]}]
+    if converted := [f"{one.hub.resource_info.resource}.{one.hub.gvk.group}" for one in operator.webhooks.versions()]:
+        own = {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
+        rules.append({**own, "resourceNames": converted, "verbs": ["get", "patch"]})
+    yield from role(operator, name, "", rules, labels)
 
 
 def with_webhooks(operator: Operator, deployment: JsonObject) -> JsonObject:
     """The Deployment, serving webhooks if there are any."""
-    if not len(operator.webhooks):
+    if not operator.webhooks:
         return deployment
     name = webhooks_name(operator)
     pod = deployment["spec"]["template"]["spec"]

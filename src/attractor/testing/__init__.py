@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from attractor.runtime.steps import Steps
     from attractor.testing.cluster import ClusterUnderTest
     from attractor.testing.faults import FaultInjector
+    from attractor.testing.generated_objects import assert_round_trips, generated
     from attractor.testing.recording import Recorder, Recording
     from attractor.testing.recording.admission import follow
     from attractor.testing.replay import Turn, withstand
@@ -40,9 +41,11 @@ __all__ = [
     "Steps",
     "Turn",
     "VirtualTime",
+    "assert_round_trips",
     "effects",
     "eventually",
     "follow",
+    "generated",
     "withstand",
 ]
 
@@ -51,6 +54,7 @@ _HOMES = {
     "attractor.runtime.steps": ("Steps",),
     "attractor.testing.cluster": ("ClusterUnderTest",),
     "attractor.testing.faults": ("FaultInjector",),
+    "attractor.testing.generated_objects": ("assert_round_trips", "generated"),
     "attractor.testing.recording": ("Recorder", "Recording"),
     "attractor.testing.recording.admission": ("follow",),
     "attractor.testing.replay": ("Turn", "withstand"),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.testing.virtual_time import VirtualTime
-    from attractor.webhooks import AdmissionWebhook
+    from attractor.webhooks import Webhook
 
 
 class ClusterUnderTest:
@@ -36,10 +36,10 @@ class ClusterUnderTest:
 
     Args:
         clock: Virtual time for the server's time stamps and for managers.
-        webhooks: Functions declared with ``validate`` and ``mutate``, which the server asks.
+        webhooks: Functions declared with ``validate``, ``mutate`` and ``convert``, which the server asks.
     """
 
-    def __init__(self, clock: VirtualTime | None = None, *, webhooks: Sequence[AdmissionWebhook[Any]] = ()) -> None:
+    def __init__(self, clock: VirtualTime | None = None, *, webhooks: Sequence[Webhook] = ()) -> None:
         self._clock = clock
         self._embedded = EmbeddedCluster(source=None if clock is None else VirtualSource(clock), webhooks=webhooks)
         self._stack = AsyncExitStack()
@@ -78,15 +78,15 @@ class ClusterUnderTest:
         inner = self._embedded.transport()
         return Client(FaultyTransport(inner, faults or self.faults, self.requests, client=name))
 
-    async def register(self, *webhooks: AdmissionWebhook[Any]) -> None:
+    async def register(self, *webhooks: Webhook) -> None:
         """Have the server ask more functions about writes; the fixture ``attractor_cluster`` begins with none."""
         await self._embedded.register(*webhooks)
 
     async def install(self, *kinds: type[Resource]) -> None:
         """Create the CustomResourceDefinitions of kinds, and wait until they are served."""
-        for kind in kinds:
+        for definition in self._embedded.definitions(*kinds):
             try:
-                await self.client.create(CustomResourceDefinition.from_dict(kind.crd()))
+                await self.client.create(CustomResourceDefinition.from_dict(definition))
             except AlreadyExists:
                 continue
         for kind in kinds:

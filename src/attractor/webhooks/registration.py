@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from attractor.objects.resource import crd_for
 from attractor.webhooks.admission import AdmissionWebhook, WebhookError
+from attractor.webhooks.conversion import PATH as CONVERSION_PATH
+from attractor.webhooks.conversion import Conversion, Versions, answer_conversion
 from attractor.webhooks.review import answer_admission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from attractor.objects.json_types import JsonObject
+    from attractor.objects.resource import Resource
     from attractor.webhooks.admission import UserInfo
+
+Webhook: TypeAlias = AdmissionWebhook[Any] | Conversion[Any, Any]
+"""What an author declares with ``validate``, ``mutate`` and ``convert``."""
 
 GROUP = "admissionregistration.k8s.io"
 IN_PROCESS = ("default", "attractor-in-process")
@@ -28,37 +35,81 @@ class NoSuchWebhook(LookupError):
 
 
 class WebhookSet:
-    """Webhooks by path; each name once. ``in`` and iteration go by declaration, in the given order."""
+    """Webhooks by path, each name once, and conversions by kind. Iteration goes by admission webhook, in order."""
 
-    def __init__(self, hooks: Iterable[AdmissionWebhook[Any]] = ()) -> None:
+    def __init__(self, hooks: Iterable[Webhook] = ()) -> None:
         self._hooks: dict[str, AdmissionWebhook[Any]] = {}
-        for hook in hooks:
-            self.add(hook)
+        self._conversions: list[Conversion[Any, Any]] = []
+        self._versions: dict[tuple[str, str], Versions] = {}
+        self.add(*hooks)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[AdmissionWebhook[Any]]:
         return iter(self._hooks.values())
 
-    def __len__(self) -> int:
-        return len(self._hooks)
+    def __bool__(self) -> bool:
+        return bool(self._hooks or self._conversions)
 
-    def add(self, hook: Any) -> None:
-        """Take up one more; the same twice is one. Raises ``WebhookError`` when its name is another's."""
-        if not isinstance(hook, AdmissionWebhook):
-            called = getattr(hook, "__name__", repr(hook))
-            raise WebhookError(f"{called} is no webhook; declare it with @validate(Kind) or @mutate(Kind)")
-        if self._hooks.setdefault(hook.path, hook) is not hook:
-            raise WebhookError(f"two webhooks are called {hook.name!r}; give one of them another, as in name='other'")
+    def add(self, *hooks: Any) -> None:
+        """Take up more; the same twice is one. Raises ``WebhookError`` for what is none, and for what is ambiguous."""
+        for hook in hooks:
+            if isinstance(hook, Conversion):
+                self._conversions += [] if hook in self._conversions else [hook]
+            elif not isinstance(hook, AdmissionWebhook):
+                called = getattr(hook, "__name__", repr(hook))
+                raise WebhookError(f"{called} is no webhook; declare it with @validate(Kind) or @mutate(Kind)")
+            elif self._hooks.setdefault(hook.path, hook) is not hook:
+                raise WebhookError(
+                    f"two webhooks are called {hook.name!r}; give one of them another, as in name='other'"
+                )
+        by_kind: dict[tuple[str, str], list[Conversion[Any, Any]]] = {}
+        for one in self._conversions:
+            by_kind.setdefault((one.source.gvk.group, one.source.gvk.kind), []).append(one)
+        self._versions = {kind: Versions(ways) for kind, ways in by_kind.items()}
+
+    def declared(self) -> tuple[Webhook, ...]:
+        """All of them."""
+        return (*self._hooks.values(), *self._conversions)
+
+    def versions(self) -> list[Versions]:
+        """The kinds that have conversions."""
+        return list(self._versions.values())
+
+    def versions_of(self, kind: type[Resource]) -> Versions | None:
+        """The versions of a kind, if there are conversions of it."""
+        return self._versions.get((kind.gvk.group, kind.gvk.kind))
 
     def answer(self, path: str, request: JsonObject, user: UserInfo | None = None) -> JsonObject:
         """The ``response`` to a review's ``request`` that was sent to a path; raises ``NoSuchWebhook``."""
-        return answer_admission(self.at(path), request, user)
-
-    def at(self, path: str) -> AdmissionWebhook[Any]:
-        """The webhook at a path; raises ``NoSuchWebhook``."""
+        if path == CONVERSION_PATH and self._versions:
+            return answer_conversion(self._versions, request)
         hook = self._hooks.get(path)
         if hook is None:
-            raise NoSuchWebhook(f"there is no webhook at {path}; there are {', '.join(self._hooks) or 'none'}")
-        return hook
+            known = [*self._hooks, *([CONVERSION_PATH] if self._versions else [])]
+            raise NoSuchWebhook(f"there is no webhook at {path}; there are {', '.join(known) or 'none'}")
+        return answer_admission(hook, request, user)
+
+    def definitions(
+        self, kinds: Iterable[type[Resource]], client: Callable[[str], JsonObject] | None = None
+    ) -> list[JsonObject]:
+        """One CustomResourceDefinition for each kind; classes that are versions of one kind share it.
+
+        A kind with conversions has all their versions, is stored as its hub, and is converted by who is reached under
+        ``client``, by default in the server's own process.
+        """
+        by_kind: dict[tuple[str, str], list[type[Resource]]] = {}
+        for kind in kinds:
+            by_kind.setdefault((kind.gvk.group, kind.gvk.kind), []).append(kind)
+        found = []
+        for named, classes in by_kind.items():
+            versions = self._versions.get(named)
+            if versions is None:
+                found.append(crd_for(*classes))
+                continue
+            everyone = dict.fromkeys((*versions.classes.values(), *classes))
+            definition = crd_for(*everyone, storage=versions.hub)
+            definition["spec"]["conversion"] = conversion_of((client or in_process)(CONVERSION_PATH))
+            found.append(definition)
+        return found
 
     def configurations(
         self, name: str, client: Callable[[str], JsonObject], *, spared: Sequence[str] = ()
@@ -78,6 +129,11 @@ class WebhookSet:
                 head = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": name}}
                 found.append({**head, "webhooks": hooks})
         return found
+
+
+def conversion_of(client: JsonObject) -> JsonObject:
+    """``spec.conversion`` of a definition whose objects are converted by who is reached under a ``clientConfig``."""
+    return {"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}}
 
 
 def _entry(hook: AdmissionWebhook[Any], client: JsonObject, spared: Sequence[str]) -> JsonObject:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
+from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import GroupVersionKind, Key
-from attractor.webhooks.registration import GROUP
+from attractor.webhooks.conversion import PATH as CONVERSION_PATH
+from attractor.webhooks.registration import GROUP, conversion_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from attractor.client import Client
     from attractor.objects.json_types import JsonObject
+    from attractor.objects.resource import Resource
     from attractor.webhooks import WebhookSet
 
 FIELD_MANAGER = "attractor-webhooks"
@@ -49,9 +52,19 @@ class Publisher:
             self._name, lambda path: {**self._where(path), "caBundle": trusted}, spared=self._spared
         ):
             await self._client.apply(document, field_manager=FIELD_MANAGER, force=True)
+        for versions in self._hooks.versions():
+            conversion = conversion_of({**self._where(CONVERSION_PATH), "caBundle": trusted})
+            await self._patch(versions.hub, {"spec": {"conversion": conversion}})
+
+    async def _patch(self, kind: type[Resource], patch: JsonObject) -> None:
+        name = f"{kind.resource_info.resource}.{kind.gvk.group}"
+        await self._client.patch(CustomResourceDefinition, Key("", name), patch)
 
     async def withdraw(self) -> None:
-        """Delete the configurations, so that no write waits for a webhook that has ended; raises ``ApiError``."""
+        """Delete the configurations, so that no write waits for a webhook that has ended; raises ``ApiError``.
+
+        What is stored in another version cannot be read until somebody converts it again: a definition stays as it is.
+        """
         for document in self._hooks.configurations(self._name, lambda _: {}):
             kind = GroupVersionKind(GROUP, "v1", document["kind"])
             try:

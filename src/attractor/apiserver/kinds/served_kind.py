@@ -50,6 +50,9 @@ _METADATA_ORDER: Final[tuple[str, ...]] = (
 _REMEMBERED: Final[dict[tuple[str, ...], tuple[str, ...]]] = {}
 """Fields as they were found, and in order."""
 
+_HEAD_BYTES: Final = 512
+"""Within so many bytes a stored object says what it is: a group has up to 253 characters, a kind and a version 63."""
+
 
 class Allocate(Protocol):
     """Claims in the transaction what ``obj`` needs and gives up what ``old`` had; a dry run claims nothing."""
@@ -180,6 +183,7 @@ class Kind:
         hub = self.conversion.hub if self.conversion else stored
         self._first_fields: JsonObject = {**self.identity, "apiVersion": hub.api_version, "metadata": None}
         """What every stored object begins with, in this order."""
+        self._stored_version = b'"apiVersion":"%b"' % hub.api_version.encode()
         self._root = f"{hub.group or 'core'}/{self.resource}/"
 
     @property
@@ -230,6 +234,10 @@ class Kind:
             del metadata["resourceVersion"]
         stored["metadata"] = in_order(metadata)
         return b"".join((orjson.dumps(stored), b""))  # a copy of the right size: what is dumped keeps its whole buffer
+
+    def is_stored_as_today(self, value: bytes) -> bool:
+        """Whether a stored object is in the version that a write would store now; else writing it again changes it."""
+        return not self.is_custom or self._stored_version in value[:_HEAD_BYTES]
 
     def decode(self, value: bytes) -> JsonObject:
         """A stored object, in this version; the caller's own."""

@@ -117,7 +117,7 @@ def _spec_changed(kind: Kind, obj: JsonObject, live: JsonObject, subresource: st
 def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings: tuple[str, ...]) -> Response:
     """Write the object; remove it if this was the last finalizer of a deleted one; do nothing if nothing changed."""
     kind, txn, dry_run = call.kind, call.txn, call.op.write.dry_run
-    if _is_unchanged(kind, obj, live):
+    if _is_unchanged(kind, obj, live) and kind.is_stored_as_today(entry.value):
         return Response(200, ObjectBody(kind.served(entry.value), entry.revision), warnings)
     value = kind.encode(obj)
     if is_finished(kind, obj):

@@ -34,7 +34,7 @@ from attractor.check.sandbox.outside import refuse_named
 from attractor.check.sandbox.set_order import is_filled
 from attractor.check.values.snapshot import Same, Unfreezable, freeze
 from attractor.runtime.controller import Controller
-from attractor.webhooks import AdmissionWebhook
+from attractor.webhooks import AdmissionWebhook, Conversion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -199,7 +199,7 @@ _SETTINGS: dict[str, Callable[[], Any]] = {
 """Settings of the whole process, by the name of what changes them."""
 _FIXED = (
     *(str, bytes, int, float, complex, type(None), type, types.ModuleType, types.BuiltinFunctionType, enum.Enum),
-    *(re.Pattern, logging.Logger, Controller, AdmissionWebhook),
+    *(re.Pattern, logging.Logger, Controller, AdmissionWebhook, Conversion),
 )
 
 

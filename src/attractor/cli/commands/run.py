@@ -270,7 +270,7 @@ async def _is_missing(client: Client, namespace: str) -> bool:
 async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIterator[Client]:
     if args.kubeconfig is None and not args.in_cluster:
         async with _embedded(args, loaded) as client:
-            await install(client, loaded.kinds, definitions(loaded))
+            await install(client, loaded.kinds, definitions(loaded, in_process=True))
             yield client
         return
     from attractor.client import Client

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from attractor.cli.operator.python_modules import ModuleError, imported
 from attractor.objects.resource import KindError, Resource, SchemaError
 from attractor.runtime.controller import Controller
-from attractor.webhooks import AdmissionWebhook, WebhookError, WebhookSet
+from attractor.webhooks import AdmissionWebhook, Conversion, WebhookError, WebhookSet
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from types import ModuleType
 
     from attractor.objects.json_types import JsonObject
+    from attractor.webhooks import Webhook
 
 HELP = "a module or a file, such as my.operator or my_operator.py, and a controller in it, such as my_operator.py:pairs"
 
@@ -33,13 +34,13 @@ class OperatorModule:
     controllers: tuple[Controller, ...]
     externals: Mapping[Any, object]
     """Outside systems: the module's attribute ``externals``, a dict by protocol class; see ``opened``."""
-    webhooks: tuple[AdmissionWebhook[Any], ...] = ()
-    """The module's webhooks, whichever of its controllers is named."""
+    webhooks: tuple[Webhook, ...] = ()
+    """The module's webhooks and conversions, whichever of its controllers is named."""
 
     @property
     def kinds(self) -> list[type[Resource]]:
         """The custom kinds that the module's controllers use, and those that it defines itself."""
-        used = [kind for one in self.controllers for kind in one.kinds] + [hook.kind for hook in self.webhooks]
+        used = [kind for one in self.controllers for kind in one.kinds] + _concerned(self.webhooks)
         own = [
             value
             for value in vars(self.module).values()
@@ -61,8 +62,15 @@ def load(spelled: str) -> OperatorModule:
     return OperatorModule(label.replace("_", "-").lower(), spelled, module, found, externals, _webhooks(module, path))
 
 
-def _webhooks(module: ModuleType, path: str) -> tuple[AdmissionWebhook[Any], ...]:
-    found = tuple(dict.fromkeys(value for value in vars(module).values() if isinstance(value, AdmissionWebhook)))
+def _concerned(webhooks: tuple[Webhook, ...]) -> list[type[Resource]]:
+    """The kinds that webhooks are about, the oldest versions first."""
+    versions = [kind for each in WebhookSet(webhooks).versions() for kind in each.classes.values()]
+    return [*(hook.kind for hook in webhooks if isinstance(hook, AdmissionWebhook)), *versions]
+
+
+def _webhooks(module: ModuleType, path: str) -> tuple[Webhook, ...]:
+    declared = (value for value in vars(module).values() if isinstance(value, AdmissionWebhook | Conversion))
+    found = tuple(dict.fromkeys(declared))
     try:
         WebhookSet(found)
     except WebhookError as error:
@@ -113,12 +121,17 @@ async def opened(externals: Mapping[Any, object]) -> AsyncIterator[dict[Any, obj
         }
 
 
-def definitions(loaded: OperatorModule) -> list[JsonObject]:
-    """The CustomResourceDefinitions of a module's kinds; raises ``ModuleError`` when a class makes none."""
-    from attractor.runtime.manifests import crds
+def definitions(loaded: OperatorModule, *, in_process: bool = False) -> list[JsonObject]:
+    """The CustomResourceDefinitions of a module's kinds; raises ``ModuleError`` when a class makes none.
+
+    Objects of kinds with conversions are converted by a server's own process, or by the operator's Service.
+    """
+    from attractor.runtime.manifests import Operator
+    from attractor.runtime.webhook_manifests import client_of
 
     try:
-        return crds(loaded.kinds)
+        client = None if in_process else client_of(Operator(loaded.name))
+        return WebhookSet(loaded.webhooks).definitions(loaded.kinds, client)
     except (KindError, SchemaError) as error:
         raise ModuleError(f"{loaded.spelled} declares what no server can serve: {error}", "mend that class") from error
 

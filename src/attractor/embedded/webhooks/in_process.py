@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.admission.outside_calls import Outside, Question
     from attractor.apiserver.server import Server
     from attractor.objects.json_types import JsonObject
-    from attractor.webhooks import AdmissionWebhook
+    from attractor.webhooks import Webhook
 
 NAME = IN_PROCESS[1]
 
@@ -53,10 +53,9 @@ class InProcessWebhooks:
             why = f"{type(error).__name__}: {error}"
             return Answer(failure=f'failed to call webhook: an error on the server ("{why}") has prevented the request')
 
-    async def register(self, server: Server, hooks: Iterable[AdmissionWebhook[Any]]) -> None:
+    async def register(self, server: Server, hooks: Iterable[Webhook]) -> None:
         """Have a server ask these functions from now on; raises ``ApiError``."""
-        for hook in hooks:
-            self.hooks.add(hook)
+        self.hooks.add(*hooks)
         for document in self.hooks.configurations(NAME, in_process):
             await server.perform(_applied(document))
 

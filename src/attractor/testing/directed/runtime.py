@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from attractor.runtime.effects import Effect
     from attractor.testing.directed.transport import Outcome
     from attractor.testing.recording.recorder import Recorder
-    from attractor.webhooks import AdmissionWebhook
+    from attractor.webhooks import Webhook
 
 PATIENCE_S = 60.0
 """How long a part may wait for a delay of its own (a retry, a watch that opens again) before it has departed."""
@@ -80,7 +80,7 @@ class DirectedRuntime:
         names: NameBounds = NAME_BOUNDS,
         local: tuple[type, ...] = LOCAL,
         recorder: Callable[[str], Recorder] | None = None,
-        webhooks: Sequence[AdmissionWebhook[Any]] = (),
+        webhooks: Sequence[Webhook] = (),
     ) -> None:
         """``runs`` says what a host runs, by its name, where that is not all ``controllers``.
 
@@ -157,10 +157,10 @@ class DirectedRuntime:
                 await self.client.create(Namespace(metadata=ObjectMeta(name=namespace)))
         named = {kind for one in self._controllers for kind in one.kinds} | {type(one) for one in self._objects}
         kinds = named | set(self._kinds)
-        for kind in sorted(kinds, key=lambda kind: str(kind.gvk)):
-            if not kind.resource_info.definition:
-                await self.client.create(CustomResourceDefinition.from_dict(kind.crd()))
         await self.cluster.register(*self._webhooks)
+        own = [kind for kind in sorted(kinds, key=lambda kind: str(kind.gvk)) if not kind.resource_info.definition]
+        for definition in self.cluster.definitions(*own):
+            await self.client.create(CustomResourceDefinition.from_dict(definition))
 
     async def _create(self, obj: Resource) -> str:
         """Store an object with its status; answers its uid."""

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.world.api.properties import StepClaim, actor_of
-from attractor.check.world.api.state import WorldState, root
+from attractor.check.world.api.state import WorldState, in_version, root
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from attractor.check.world.api.properties import Claim
     from attractor.check.world.api.world import World
     from attractor.objects.gvk import Key
+    from attractor.objects.resource import Resource
     from attractor.store.contract import Entry, Snapshot
     from attractor.testing.directed import DirectedRuntime
     from attractor.testing.replay.outside import PlayedExternal
@@ -33,6 +34,7 @@ class RunningMoment:
         busy: Mapping[tuple[str, Key], int],
     ) -> None:
         self.roots = tuple(sorted({root(kind) for kind in world.kinds}))
+        self._webhooks = world.webhooks
         self._snapshot, self._models, self._budgets, self._busy = snapshot, models, budgets, busy
 
     def entry(self, key: str) -> Entry | None:
@@ -42,6 +44,10 @@ class RunningMoment:
     def keys(self, prefix: str) -> list[str]:
         """The store's keys under a prefix, in order."""
         return [entry.key for entry in self._snapshot.range(prefix)]
+
+    def in_version(self, kind: type[Resource], value: bytes) -> bytes:
+        """A stored object in a kind's own version."""
+        return in_version(self._webhooks, kind, value)
 
     def external(self, protocol: Any) -> Any:
         """The model of an outside system, as it was."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import orjson
+
 from attractor.apiserver.response import with_version
 from attractor.check.engine.model import AFTER
 from attractor.check.world.simulation.server.storage import root_of
 from attractor.client.encoding.codec import typed_codec
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
+from attractor.webhooks import WebhookSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from attractor.check.world.simulation.model import Universe
     from attractor.check.world.simulation.slots import View
     from attractor.store.contract import Entry
+    from attractor.webhooks import Webhook
 
 R = TypeVar("R", bound=Resource)
 
@@ -62,6 +66,10 @@ class Scene(Protocol):
         """The store's keys under a prefix, in order."""
         ...
 
+    def in_version(self, kind: type[Resource], value: bytes) -> bytes:
+        """A stored object in a kind's own version."""
+        ...
+
     def external(self, protocol: Any) -> Any:
         """The model of an outside system."""
         ...
@@ -105,6 +113,10 @@ class Moment:
             if root_of(where) in EVENTS:
                 self._universe.stage.reads_events("a claim")
 
+    def in_version(self, kind: type[Resource], value: bytes) -> bytes:
+        """A stored object in a kind's own version."""
+        return in_version(self._universe.world.webhooks, kind, value)
+
     def external(self, protocol: Any) -> Any:
         """The model of an outside system, in this state."""
         with self._universe.stage.on(self._view):
@@ -137,7 +149,7 @@ class WorldState:
     def find(self, kind: type[R], key: Key | tuple[str, str]) -> R | None:
         """A stored object; ``None`` when there is none."""
         entry = self._scene.entry(store_key(kind, Key(*key)))
-        return None if entry is None else _decoded(kind, entry)
+        return None if entry is None else self._decoded(kind, entry)
 
     def get(self, kind: type[R], key: Key | tuple[str, str]) -> R:
         """A stored object.
@@ -158,7 +170,15 @@ class WorldState:
     def list(self, kind: type[R], namespace: str = "") -> list[R]:
         """The stored objects of a kind, in the order of their keys; of one namespace, or of all."""
         found = [self._scene.entry(key) for key in self._scene.keys(prefix(kind, namespace))]
-        return [_decoded(kind, entry) for entry in found if entry is not None]
+        return [self._decoded(kind, entry) for entry in found if entry is not None]
+
+    def _decoded(self, kind: type[R], entry: Entry) -> R:
+        value = entry.value
+        if kind.resource_info.group and b'"apiVersion":"%b"' % kind.gvk.api_version.encode() not in value:
+            value = self._scene.in_version(kind, value)
+        codec = typed_codec(kind)  # pyright: ignore[reportArgumentType]
+        made: R = codec.decode(with_version(value, entry.revision))
+        return made
 
     def external(self, protocol: Any) -> Any:
         """The model of an outside system, as it is at this moment."""
@@ -190,7 +210,7 @@ def root(kind: type[Resource]) -> str:
     return root_of(prefix(kind) + "x")
 
 
-def _decoded(kind: type[R], entry: Entry) -> R:
-    codec = typed_codec(kind)  # pyright: ignore[reportArgumentType]
-    made: R = codec.decode(with_version(entry.value, entry.revision))
-    return made
+def in_version(webhooks: Iterable[Webhook], kind: type[Resource], value: bytes) -> bytes:
+    """A stored object in a kind's own version, as conversions make it; as it is stored where there are none."""
+    versions = WebhookSet(webhooks).versions_of(kind)
+    return value if versions is None else orjson.dumps(versions.converted(orjson.loads(value), kind.gvk.api_version))

@@ -35,7 +35,7 @@ from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 from attractor.runtime.controller import Controller
 from attractor.runtime.worker.overdue import WORKERS
-from attractor.webhooks import AdmissionWebhook
+from attractor.webhooks import AdmissionWebhook, Conversion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from attractor.check.engine.model import Model
     from attractor.check.errors import Grown
     from attractor.check.world.api.users import User
+    from attractor.webhooks import Webhook
 
 
 FEW_WORKERS = 2
@@ -89,8 +90,8 @@ class World:
         clock: The instants that time passes through; it stands still at the last one, unless it is an
             ``OscillatingClock``.
         external_failure: Makes the error of a call of an outside system that gets no answer.
-        webhooks: Functions declared with ``validate`` and ``mutate``, which the server asks about every write, those of
-            the initial objects included.
+        webhooks: Functions declared with ``validate``, ``mutate`` and ``convert``, which the server asks, also about
+            the initial objects.
 
     Raises:
         SpecError: The world cannot be checked as it is put together; the text names the fix.
@@ -118,7 +119,7 @@ class World:
         kinds: Sequence[type[Resource]] = (),
         clock: Sequence[datetime] | None = None,
         external_failure: Callable[[], Exception] = NoAnswer,
-        webhooks: Sequence[AdmissionWebhook[Any]] = (),
+        webhooks: Sequence[Webhook] = (),
     ) -> None:
         self._given = {name: value for name, value in locals().items() if name != "self"}
         _require_lists(controllers=controllers, objects=objects, users=users, properties=properties, webhooks=webhooks)
@@ -259,7 +260,9 @@ class World:
         named = [kind for one in self.controllers for kind in one.kinds]
         named += [type(obj) for obj in self.objects]
         named += [type(act.object) if isinstance(act, Create) else act.kind for act in all_acts(self.users)]
-        named += [hook.kind for hook in self.webhooks if isinstance(hook, AdmissionWebhook)]
+        for hook in self.webhooks:
+            named += [hook.source, hook.target] if isinstance(hook, Conversion) else []
+            named += [hook.kind] if isinstance(hook, AdmissionWebhook) else []
         return tuple(dict.fromkeys([*named, *more]))
 
     @property

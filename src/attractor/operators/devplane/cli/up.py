@@ -185,11 +185,11 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
     from attractor.operators.devplane.controllers.declarations import controllers_of, externals_of
     from attractor.operators.devplane.drivers.local.processes import LocalProcesses
     from attractor.runtime import Manager
-    from attractor.runtime.manifests import crds
+    from attractor.webhooks import WebhookSet
 
     screen, stop = Screen([part.name for part in wanted.parts]), asyncio.Event()
     async with _server(wanted) as client:
-        await install(client, session.KINDS, crds(session.KINDS))
+        await install(client, session.KINDS, WebhookSet().definitions(session.KINDS))
         machine = LocalProcesses(wanted.place.processes)
         own = Client(client.transport)  # the manager counts its requests and follows its writes, not the screen's
         async with opened(externals_of(machine)) as externals:

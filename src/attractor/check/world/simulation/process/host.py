@@ -169,6 +169,13 @@ class Host:
         if isinstance(kind, MetadataOnly):
             kind = kind.of
         info = kind.resource_info
+        if any(
+            one is not kind and one.gvk.kind == kind.gvk.kind and one.gvk.group == kind.gvk.group for one in self.kinds
+        ):
+            raise SpecError(
+                f"host {self.name} watches two versions of {kind.gvk.kind}; a process of a world has one view "
+                "of a kind: let its controllers use one version, or give each version a host of its own (hosts=...)"
+            )
         served = find_kind(self._server.transaction(), info.group, info.version, info.resource)
         assert served is not None, f"{kind.gvk} is not served"
         watch = Watch(served, served.prefix(), None, None, after=0, initial=False, bookmarks=False, marks_end=False)

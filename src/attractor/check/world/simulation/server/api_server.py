@@ -32,7 +32,6 @@ from attractor.check.world.simulation.slots import Sketch, Stage
 from attractor.client.transport import ClientResponse
 from attractor.objects.errors import ApiError
 from attractor.objects.resource.structural import SchemaError
-from attractor.runtime.manifests import crds
 from attractor.webhooks import WebhookSet, registration
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.store.contract import Entry
-    from attractor.webhooks import AdmissionWebhook
+    from attractor.webhooks import Webhook
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _DEFINITIONS: dict[str, Any] = {
@@ -123,7 +122,7 @@ class ApiServer:
         *,
         names: NameBounds = NAME_BOUNDS,
         recalls: bool = True,
-        webhooks: Sequence[AdmissionWebhook[Any]] = (),
+        webhooks: Sequence[Webhook] = (),
     ) -> None:
         """Without ``recalls`` the core is run for every request; ``names`` bounds the generated ones."""
         self.storage = storage
@@ -204,7 +203,7 @@ class ApiServer:
     def found(self, kinds: Iterable[type[Resource]], namespaces: Iterable[str] = ()) -> None:
         """Put what every cluster has into the store, the definitions of these kinds, and registrations of webhooks."""
         own = tuple(kind for kind in kinds if not kind.resource_info.definition)
-        hooks = tuple(self._webhooks.hooks)
+        hooks = self._webhooks.hooks.declared()
         try:
             self.storage.fixed.update(_beginning(own, tuple(namespaces), self._source.clock[0], hooks))
         except SchemaError as problem:
@@ -238,14 +237,15 @@ def _beginning(
     kinds: tuple[type[Resource], ...],
     namespaces: tuple[str, ...],
     now: datetime,
-    hooks: tuple[AdmissionWebhook[Any], ...],
+    hooks: tuple[Webhook, ...],
 ) -> Mapping[str, Entry]:
     """What the store of a world with these kinds begins with; worlds are composed more often than it changes."""
     stage = Stage(Model("the beginning"))
     storage = Storage(stage)
     with stage.on(Sketch(stage.model)):
-        registrations = WebhookSet(hooks).configurations(registration.IN_PROCESS[1], registration.in_process)
-        ApiServer(stage, storage, (now,)).write_beginning(crds(kinds), namespaces, registrations)
+        declared = WebhookSet(hooks)
+        registrations = declared.configurations(registration.IN_PROCESS[1], registration.in_process)
+        ApiServer(stage, storage, (now,)).write_beginning(declared.definitions(kinds), namespaces, registrations)
     return storage.fixed
 
 

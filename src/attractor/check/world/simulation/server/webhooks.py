@@ -14,13 +14,14 @@ from attractor.check.errors import SpecError, line_of, raising_line
 from attractor.check.sandbox.outside import barred
 from attractor.check.sandbox.purity import Guard
 from attractor.webhooks import UserInfo, WebhookError, WebhookSet
+from attractor.webhooks.conversion import PATH as CONVERSION_PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from attractor.apiserver.admission.outside_calls import Question
     from attractor.objects.json_types import JsonObject
-    from attractor.webhooks import AdmissionWebhook
+    from attractor.webhooks import Webhook
 
 
 class _Somebody(UserInfo):
@@ -38,12 +39,21 @@ class _Somebody(UserInfo):
 class WorldWebhooks(Answers):
     """Answers the server's questions by calling functions; equal questions have equal answers."""
 
-    def __init__(self, hooks: Iterable[AdmissionWebhook[Any]]) -> None:
+    def __init__(self, hooks: Iterable[Webhook]) -> None:
         super().__init__()
         self.hooks = _checked(hooks)
         self._answered: dict[Question, Answer] = {}
-        self._guards = {hook.path: Guard(hook.function) for hook in self.hooks}
-        self._pristine = {path: guard.state() for path, guard in self._guards.items()}
+        self._guards: dict[str, list[tuple[Any, Guard, Hashable]]] = {}
+        """For each path the functions behind it, with what they must leave as it is."""
+        for hook in self.hooks:
+            self._guard(hook.path, hook.function)
+        for versions in self.hooks.versions():
+            for function in versions.functions():
+                self._guard(CONVERSION_PATH, function)
+
+    def _guard(self, path: str, function: Any) -> None:
+        guard = Guard(function)
+        self._guards.setdefault(path, []).append((function, guard, guard.state()))
 
     def forget(self) -> None:
         """Call the functions again for whatever is asked from now on."""
@@ -62,34 +72,44 @@ class WorldWebhooks(Answers):
     def _asked(self, question: Question) -> Answer:
         service = question.endpoint.service
         assert service is not None, "a world has no webhooks but its own"
-        hook = self.hooks.at(service.path)
-        first = self._called(hook, question)
+        first = self._called(service.path, question)
         with barred():
-            second = self._called(hook, question)
-        where = f"{line_of(hook.function)}: webhook {hook.name!r}"
+            second = self._called(service.path, question)
         if first != second:
-            raise SpecError(
-                f"{where} was asked twice about the same write, and answered differently; "
-                "it must depend on the object and the request only"
+            functions = ", ".join(
+                f"{line_of(function)} `{_name(function)}`" for function, *_ in self._guards[service.path]
             )
-        if self._guards[hook.path].state() != self._pristine[hook.path]:
-            raise SpecError(f"{where} changes a variable outside of itself; a webhook judges, and remembers nothing")
+            raise SpecError(
+                f"{functions}: asked twice about the same, it answered differently; "
+                "a webhook must depend on the object and the request only"
+            )
+        for function, guard, pristine in self._guards[service.path]:
+            if guard.state() != pristine:
+                raise SpecError(
+                    f"{line_of(function)}: webhook {_name(function)!r} changes a variable outside of itself; "
+                    "a webhook judges, and remembers nothing"
+                )
         return Answer(response=first)
 
-    def _called(self, hook: AdmissionWebhook[Any], question: Question) -> JsonObject:
+    def _called(self, path: str, question: Question) -> JsonObject:
         try:
-            return self.hooks.answer(hook.path, orjson.loads(question.body), _Somebody())
+            return self.hooks.answer(path, orjson.loads(question.body), _Somebody())
         except SpecError:
             raise
         except Exception as error:
+            (function, *_), *_ = self._guards[path]
             told = f"{type(error).__name__}: {error}"
             raise SpecError(
-                f"{raising_line(error) or line_of(hook.function)}: webhook {hook.name!r} fails with {told}; "
+                f"{raising_line(error) or line_of(function)}: webhook {_name(function)!r} fails with {told}; "
                 "refuse a write with `raise Denied(...)` or `request.refuse(field, why)`"
             ) from error
 
 
-def _checked(hooks: Iterable[AdmissionWebhook[Any]]) -> WebhookSet:
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", repr(function))
+
+
+def _checked(hooks: Iterable[Webhook]) -> WebhookSet:
     try:
         made = WebhookSet(hooks)
     except WebhookError as problem:
