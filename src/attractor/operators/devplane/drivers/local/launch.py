@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor.operators.local.env_files import variables
 from attractor.operators.local.processes import MARK
 
 if TYPE_CHECKING:
@@ -31,24 +32,6 @@ def environment_of(launch: Launch, ambient: Mapping[str, str]) -> dict[str, str]
             why = error.strerror if isinstance(error, OSError) else "it is no text"
             raise CannotStart(f"environment file {path} cannot be read: {why}") from error
     return made | dict(launch.environment)
-
-
-def variables(text: str) -> dict[str, str]:
-    """The variables of an environment file: lines ``NAME=value``, ``export`` and quotes as shells have them.
-
-    >>> variables("# where\\nA=1\\nexport B='two words'\\nC=a=b\\n\\nnonsense\\n")
-    {'A': '1', 'B': 'two words', 'C': 'a=b'}
-    """
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        name, value = name.strip(), value.strip()
-        if not equals or not name or name.startswith("#"):
-            continue
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-            value = value[1:-1]
-        found[name] = value
-    return found
 
 
 def directory_of(launch: Launch) -> Path:
