@@ -11,9 +11,9 @@ from attractor.operators.devplane.drivers.local.launch import (
     explained,
     order_of,
     program_of,
-    variables,
 )
 from attractor.operators.devplane.drivers.processes import Launch
+from attractor.operators.local.env_files import variables
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,8 @@ _MADE_OF = (
     "networks",
     "createFiles",
     "labels",
+    "restartPolicy",
+    "pullPolicy",
     "probes",
 )
 _OPTIONAL = {"build", "networks"}

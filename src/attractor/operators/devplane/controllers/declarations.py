@@ -13,7 +13,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor.operators.devplane.controllers.endpoints import endpoints
+from attractor.operators.devplane.controllers.container_execs import execs
+from attractor.operators.devplane.controllers.container_networks import connections, networks, volumes
+from attractor.operators.devplane.controllers.containers import containers
+from attractor.operators.devplane.controllers.endpoints import container_endpoints, endpoints
 from attractor.operators.devplane.controllers.executables import executables as executables_of
 from attractor.operators.devplane.controllers.health import Prober
 from attractor.operators.devplane.controllers.replica_sets import replicasets
@@ -21,8 +24,11 @@ from attractor.operators.devplane.controllers.services import services
 from attractor.operators.devplane.drivers.local.prober import LocalProber
 from attractor.operators.devplane.drivers.local.processes import LocalProcesses
 from attractor.operators.devplane.drivers.local.proxy import LocalProxies
+from attractor.operators.devplane.drivers.local.runtime import PlaneContainers, plane_name
 from attractor.operators.devplane.drivers.processes import Processes
 from attractor.operators.devplane.drivers.proxies import Proxies
+from attractor.operators.local.containers.engine import default_socket
+from attractor.operators.local.containers.runtime import ContainerRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,17 +46,29 @@ def state_directory(environment: Mapping[str, str]) -> Path:
     return Path(home, "attractor", "dev")
 
 
-def controllers_of(machine: LocalProcesses) -> tuple[Controller, ...]:
-    """All controllers of the developer control plane, with processes on this machine."""
-    return executables_of(machine.changes), replicasets, services, endpoints
+def containers_of(directory: Path, environment: Mapping[str, str]) -> PlaneContainers:
+    """The container runtime of this machine, for the plane whose records are in a directory."""
+    return PlaneContainers(default_socket(environment), plane_name(directory))
 
 
-def externals_of(machine: LocalProcesses) -> dict[type, object]:
+def controllers_of(machine: LocalProcesses, runtime: PlaneContainers) -> tuple[Controller, ...]:
+    """All controllers of the developer control plane, with processes and containers on this machine."""
+    processes = (executables_of(machine.changes), replicasets, services, endpoints)
+    return (*processes, *container_controllers(runtime))
+
+
+def container_controllers(runtime: PlaneContainers) -> tuple[Controller, ...]:
+    """The controllers of containers and of what they share."""
+    return containers(runtime.keys), execs, networks, volumes, connections, container_endpoints
+
+
+def externals_of(machine: LocalProcesses, runtime: PlaneContainers) -> dict[type, object]:
     """The outside systems that they need; some are async context managers, and are entered by whoever runs them."""
-    return {Processes: machine, Prober: LocalProber(), Proxies: LocalProxies()}
+    return {Processes: machine, Prober: LocalProber(), Proxies: LocalProxies(), ContainerRuntime: runtime}
 
 
-_machine = LocalProcesses(state_directory(os.environ))
-controllers = controllers_of(_machine)
+_directory = state_directory(os.environ)
+_machine, _runtime = LocalProcesses(_directory), containers_of(_directory, os.environ)
+controllers = controllers_of(_machine, _runtime)
 executables = controllers[0]
-externals = externals_of(_machine)
+externals = externals_of(_machine, _runtime)

@@ -96,7 +96,12 @@ def health_of(status: ExecutableStatus, probes: Sequence[Probe], answers: Iterab
         return "Unhealthy"
     if status.phase != "Running":
         return "Caution"
-    known = {answer.probe: answer.problem for answer in answers if answer.is_known and answer.run == status.restarts}
+    return health_while_running(probes, answers, status.restarts)
+
+
+def health_while_running(probes: Sequence[Probe], answers: Iterable[Answer], run: int) -> Health:
+    """Return the health of what runs, by what its probes said of this run."""
+    known = {answer.probe: answer.problem for answer in answers if answer.is_known and answer.run == run}
     if any(known.values()):
         return "Unhealthy"
     return "Healthy" if all(probe.name in known for probe in probes) else "Caution"

@@ -170,7 +170,7 @@ def time_of(said: str | None) -> MicroTime | None:
     """
     if not said or said.startswith("0001-"):
         return None
-    found = datetime.fromisoformat(_FRACTION.sub(r"\1", said).replace("Z", "+00:00"))
+    found = datetime.fromisoformat(_FRACTION.sub(r"\1", said))
     return MicroTime.of(found.astimezone(UTC))
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import fnmatch
 import io
 import tarfile
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.operators.local.containers.runtime import Refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMES = ("Dockerfile", "Containerfile")
 

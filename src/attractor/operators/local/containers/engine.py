@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -261,10 +261,8 @@ class ContainerEngine:
     async def _watch(self) -> None:
         """Tell of all containers, then of each event; again from the beginning when the stream ends."""
         while True:
-            try:
+            with suppress(RuntimeProblem):  # those who ask hear of it themselves
                 await self._follow()
-            except RuntimeProblem:
-                pass  # those who ask hear of it themselves
             await asyncio.sleep(RETRY_S)
 
     async def _follow(self) -> None:
