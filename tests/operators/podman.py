@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,15 +16,19 @@ from pathlib import Path
 IMAGE = "localhost/attractor-busybox:1"
 APPLETS = ("sh", "sleep", "cat", "echo", "httpd", "nc", "wget", "ls", "true", "false", "env", "stat", "mkdir", "kill")
 WITHIN_S = 30.0
-SETTINGS = """
+SETTINGS = """\
 [containers]
 default_ulimits = ["nofile=20000:20000", "nproc=32768:32768"]
 log_driver = "k8s-file"
+[network]
+default_subnet = "10.{one}.{other}.0/24"
+default_subnet_pools = [{{"base" = "10.{pool}.{other}.0/20", "size" = 28}}]
 [engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
 """
+"""Each has subnets of its own: several share one machine's bridges."""
 
 
 class Podman:
@@ -34,7 +39,8 @@ class Podman:
         self.socket = str(directory / "s")
         for name in ("root", "run", "tmp", "networks"):
             (directory / name).mkdir()
-        (directory / "containers.conf").write_text(SETTINGS)
+        one, other, pool = 100 + os.getpid() % 50, 16 * (os.getpid() // 50 % 16), 150 + os.getpid() % 50
+        (directory / "containers.conf").write_text(SETTINGS.format(one=one, other=other, pool=pool))
         self._environment = {**os.environ, "CONTAINERS_CONF": str(directory / "containers.conf")}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -103,8 +109,9 @@ class Podman:
 
 
 @contextmanager
-def podman(directory: Path) -> Iterator[Podman]:
-    """A service with an image; everything is ended and removed with it."""
+def podman() -> Iterator[Podman]:
+    """A service with an image; everything is ended and removed with it. Its directory's name must be short."""
+    directory = Path(tempfile.mkdtemp(prefix="podman-"))
     made = Podman(directory)
     made.build_image()
     made.start()

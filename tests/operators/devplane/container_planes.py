@@ -28,7 +28,7 @@ from attractor.operators.local.containers.runtime import ContainerRuntime
 from attractor.testing import ClusterUnderTest, eventually
 from tests.operators.podman import IMAGE, Podman
 
-FOREVER = "while :; do sleep 1000; done"
+FOREVER = "trap 'exit 0' TERM; while :; do sleep 1000 & wait; done"
 WITHIN_S = 60.0
 KINDS = (Container, ContainerExec, ContainerNetwork, ContainerNetworkConnection, ContainerVolume, Service, Endpoint)
 
@@ -82,6 +82,10 @@ class ContainerPlane:
     async def delete(self, kind: type[Resource], name: str) -> None:
         """Delete an object, and wait until it is gone."""
         await self.cluster.client.delete(kind, Key("default", name))
+        await self.until_gone(kind, name)
+
+    async def until_gone(self, kind: type[Resource], name: str) -> None:
+        """Wait until an object is gone."""
 
         async def is_gone() -> bool:
             try:
