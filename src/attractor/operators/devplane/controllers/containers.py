@@ -55,6 +55,8 @@ WATCH_S = 2.0
 AT_ONCE = 6
 """How many containers are made, started or ended at the same time."""
 STRAY_GRACE_S = 6
+NOBODY = "nobody"
+"""Stands for the uid of a Container that is no more."""
 GONE = "it is gone: somebody has removed it"
 TAKEN = "remove that one, or give this one another containerName"
 BY_SERVICE, BY_NETWORK, BY_VOLUME = "services", "networks", "volumes"
@@ -154,10 +156,16 @@ async def end(ctx: Context, uid: str, identity: str, grace_s: int, removes: bool
     await ctx.schedule()
 
 
-async def clear(ctx: Context, identity: str) -> None:
-    """In the background: end and remove a container whose Container is no more."""
-    await ctx.external(ContainerRuntime).stop(identity, STRAY_GRACE_S)
-    await ctx.external(ContainerRuntime).remove(identity)
+async def clear(ctx: Context, identities: tuple[str, ...]) -> None:
+    """In the background: end and remove containers whose Container is no more."""
+    try:
+        for identity in identities:
+            await ctx.external(ContainerRuntime).stop(identity, STRAY_GRACE_S)
+            await ctx.external(ContainerRuntime).remove(identity)
+    except RuntimeProblem as problem:  # whoever looks next finds what is left
+        ctx.log.info("a container that nobody wants is still there", problem=str(problem))
+    await ctx.defer(Known, lambda known: replace(known, end="done"), identity=NOBODY)
+    await ctx.schedule()
 
 
 async def ask(ctx: Context, uid: str, run: int, probe: str, question: Question) -> None:
@@ -232,17 +240,20 @@ class Containers(Reconciler[Container]):
         """Clear up after a Container that went unseen, or whose container was made after it went."""
         if await ctx.find(Container, key, cached=False) is not None:
             return None  # the cache will hear of it
-        if await recalled(ctx, "") is None:
+        known = await recalled(ctx, NOBODY)
+        if known is None or known.end == "under way":
             return Result(requeue_after_s=LATER_S)
-        await ctx.forget(Known)
         try:
             left = await ctx.external(ContainerRuntime).labelled(orders.KEY, str(key))
         except RuntimeProblem:
             return Result(requeue_after_s=LATER_S)
-        strays = [one for one in left if one.label(orders.MODE) == "Session"]
-        for one in strays:
-            await ctx.start(clear, one.id)
-        return Result(requeue_after_s=LATER_S) if strays else None
+        strays = tuple(one.id for one in left if one.label(orders.MODE) == "Session")
+        if not strays:
+            await ctx.forget(Known)
+            return None
+        await ctx.remember(replace(known, end="under way"), identity=NOBODY)
+        await ctx.start(clear, strays)
+        return None
 
     async def _attend(self, ctx: Context, obj: Container, known: Known, found: FoundContainer | None) -> Result | None:
         """Do what follows from what the runtime says of the container."""
