@@ -66,7 +66,7 @@ def test_a_whole_application_leaves_no_doubt() -> None:
 
 def test_what_looks_like_a_slip_is_named_with_its_place() -> None:
     assert doubts(read([("a", SERVICE)])) == [
-        "nobody serves Service web (a:1): no Executable has `serves: [{service: web}]`"
+        "nobody serves Service web (a:1): no Executable or Container has `serves: [{service: web}]`"
     ]
     assert doubts(read([("a", SERVER)])) == [
         "ExecutableReplicaSet api (a:1) serves Service web, which is not there; nobody finds it"

@@ -13,9 +13,9 @@ from attractor.embedded.kubeconfig import kubeconfig
 from attractor.httpd.auth.authentication import ADMIN, Authenticator
 from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.gvk import Key
-from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.api.executables import Executable, ExecutableReplicaSet, ExecutableSpec
-from attractor.operators.devplane.api.services import Endpoint, Service
+from attractor.objects.resource import ObjectMeta, Resource
+from attractor.operators.devplane.api.executables import Executable, ExecutableSpec
+from attractor.operators.devplane.cli.session import KINDS
 from attractor.operators.devplane.controllers.declarations import STATE
 from attractor.operators.local.processes import started_at
 from attractor.testing import eventually
@@ -28,8 +28,9 @@ WITHIN_S = 120.0
 class Operator:
     """The controllers in a process of their own, as users run them."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, **environment: str) -> None:
         self.directory = directory
+        self._environment = {**os.environ, STATE: str(directory / "state"), **environment}
         self._command = [
             sys.executable,
             "-m",
@@ -41,9 +42,8 @@ class Operator:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        environment = {**os.environ, STATE: str(self.directory / "state")}
         with (self.directory / "log").open("ab") as log:
-            self._process = subprocess.Popen(self._command, env=environment, stdout=log, stderr=log)
+            self._process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
 
     def kill(self) -> None:
         assert self._process is not None
@@ -56,15 +56,14 @@ class Operator:
 
 
 @asynccontextmanager
-async def operating(directory: Path) -> AsyncIterator[tuple[Client, Operator]]:
+async def operating(directory: Path, **environment: str) -> AsyncIterator[tuple[Client, Operator]]:
     async with EmbeddedCluster(authenticator=Authenticator({"token": ADMIN})) as cluster, cluster.client() as client:
         (directory / "kubeconfig").write_bytes(kubeconfig((await cluster.listen()).url, "token", None))
-        kinds = (Executable, ExecutableReplicaSet, Service, Endpoint)
-        for kind in kinds:
+        for kind in KINDS:
             await client.create(CustomResourceDefinition.from_dict(kind.crd()))
-        for kind in kinds:
+        for kind in KINDS:
             await eventually(lambda kind=kind: is_served(client, kind))  # type: ignore[misc]
-        operator = Operator(directory)
+        operator = Operator(directory, **environment)
         operator.start()
         try:
             yield client, operator
@@ -73,7 +72,7 @@ async def operating(directory: Path) -> AsyncIterator[tuple[Client, Operator]]:
             assert "Traceback" not in operator.log, operator.log
 
 
-async def is_served(client: Client, kind: type[Executable]) -> bool:
+async def is_served(client: Client, kind: type[Resource]) -> bool:
     return await client.list(kind, "default", limit=1) == []
 
 

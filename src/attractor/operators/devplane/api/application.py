@@ -1,4 +1,4 @@
-"""An application as its author writes it: YAML files with Executables, replica sets and Services.
+"""An application as its author writes it: YAML files with Executables, Containers, Services and the like.
 
 ``read`` answers the objects of some files, each with the place where it stands, or says what is wrong with the first
 that cannot be right: no YAML, a kind or a field that there is not, two objects of one name. ``doubts`` names what may
@@ -15,6 +15,12 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from yaml.constructor import SafeConstructor
 
+from attractor.operators.devplane.api.container_networks import (
+    ContainerNetwork,
+    ContainerNetworkConnection,
+    ContainerVolume,
+)
+from attractor.operators.devplane.api.containers import Container, ContainerExec
 from attractor.operators.devplane.api.executables import GROUP, VERSION, Executable, ExecutableReplicaSet
 from attractor.operators.devplane.api.services import Service
 from attractor.operators.devplane.api.templates import references
@@ -24,7 +30,17 @@ if TYPE_CHECKING:
 
     from attractor.objects.resource import Resource
 
-KINDS: Mapping[str, type[Resource]] = {kind.__name__: kind for kind in (Service, Executable, ExecutableReplicaSet)}
+CONTAINER_KINDS: tuple[type[Resource], ...] = (
+    Container,
+    ContainerExec,
+    ContainerNetwork,
+    ContainerNetworkConnection,
+    ContainerVolume,
+)
+"""What a container runtime has, or runs."""
+KINDS: Mapping[str, type[Resource]] = {
+    kind.__name__: kind for kind in (Service, Executable, ExecutableReplicaSet, *CONTAINER_KINDS)
+}
 """What an application consists of, by name. Endpoints are not among them: they are made for whoever serves."""
 API_VERSION = f"{GROUP}/{VERSION}"
 
@@ -163,7 +179,7 @@ def doubts(parts: Sequence[Part]) -> list[str]:
         for reference in references(_texts(spec)):
             asked.setdefault((part.namespace, reference.service), part)
     found = [
-        f"nobody serves {part} ({part.place}): no Executable has `serves: [{{service: {part.name}}}]`"
+        f"nobody serves {part} ({part.place}): no Executable or Container has `serves: [{{service: {part.name}}}]`"
         for key, part in services.items()
         if key not in served
     ]

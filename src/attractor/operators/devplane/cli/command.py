@@ -48,7 +48,9 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what ``attractor dev`` takes."""
-    parser.description = "A developer control plane: processes and services as objects of a Kubernetes API, run here."
+    parser.description = (
+        "A developer control plane: processes, containers and services as objects of a Kubernetes API, run here."
+    )
     parser.epilog = _EXAMPLES
     parts = parser.add_subparsers(dest="part", metavar="COMMAND", required=True)
     _add_up(parts)
@@ -83,7 +85,7 @@ def _add_up(parts: Any) -> None:
     part = parts.add_parser(
         "up",
         help="Run an application until told to stop",
-        description="Run the Executables, replica sets and Services of YAML files, until told to stop.",
+        description="Run the Executables, Containers and Services of YAML files, until told to stop.",
         epilog=_UP,
     )
     part.add_argument("files", nargs="+", metavar="FILE", help="YAML files; - for standard input")
@@ -271,7 +273,7 @@ def _run_down(args: argparse.Namespace) -> int:
     was_running = place.kubeconfig.exists()
     left = asyncio.run(run())
     if left:
-        say([f"cleared up: the processes of {left} Executables that a killed plane had left were ended"])
+        say([f"cleared up: what a killed plane had left of {left} Executables and Containers was ended"])
     elif not was_running:
         raise _nothing_runs(place)
     else:

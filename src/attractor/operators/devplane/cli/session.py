@@ -2,7 +2,8 @@
 
 A running plane holds a Lease in its own server. Whoever deletes that asks it to end, which needs no more than its
 kubeconfig. It is taken down in the order in which nothing is left without its master: replica sets, which would make
-new Executables; Executables, whose processes end; Services, whose listeners close.
+new Executables; commands inside containers; Executables and Containers, whose processes end; what containers share;
+Services, whose listeners close.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ from attractor.k8s.core_v1 import Namespace
 from attractor.objects.errors import AlreadyExists, ApiError, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
+from attractor.operators.devplane.api.application import CONTAINER_KINDS
+from attractor.operators.devplane.api.container_networks import (
+    ContainerNetwork,
+    ContainerNetworkConnection,
+    ContainerVolume,
+)
+from attractor.operators.devplane.api.containers import Container, ContainerExec
 from attractor.operators.devplane.api.executables import Executable, ExecutableReplicaSet
 from attractor.operators.devplane.api.services import Endpoint, Service
 
@@ -26,10 +34,19 @@ if TYPE_CHECKING:
     from attractor.objects.resource import Resource
     from attractor.operators.devplane.api.application import Part
 
-KINDS: tuple[type[Resource], ...] = (Service, Endpoint, Executable, ExecutableReplicaSet)
+KINDS: tuple[type[Resource], ...] = (Service, Endpoint, Executable, ExecutableReplicaSet, *CONTAINER_KINDS)
 """All kinds of the plane."""
-ORDER: tuple[type[Resource], ...] = (ExecutableReplicaSet, Executable, Service)
-"""In which they are taken down; Endpoints go with their Executables."""
+ORDER: tuple[type[Resource], ...] = (
+    ExecutableReplicaSet,
+    ContainerExec,
+    ContainerNetworkConnection,
+    Executable,
+    Container,
+    ContainerNetwork,
+    ContainerVolume,
+    Service,
+)
+"""In which they are taken down; Endpoints go with their Executables and Containers."""
 LEASE = Key("default", "attractor-dev")
 MANAGER = "attractor-dev"
 LOOK_S = 0.05

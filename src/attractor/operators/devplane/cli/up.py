@@ -173,16 +173,18 @@ async def up(wanted: Wanted) -> int:
 
 
 async def clear(place: Place) -> int:
-    """End all processes that are written down, and answer how many Executables they were of."""
-    from attractor.operators.devplane.drivers.local.sweep import sweep
+    """End all processes that are written down and all containers of the session, and answer how many they were."""
+    from attractor.operators.devplane.controllers.declarations import containers_of
+    from attractor.operators.devplane.drivers.local.sweep import sweep, sweep_containers
 
-    return len(await sweep(place.processes))
+    runtime = containers_of(place.processes, os.environ)
+    return len(await sweep(place.processes)) + await sweep_containers(runtime)
 
 
 async def _live(wanted: Wanted, stopping: Stopping) -> None:
     from attractor.client import Client
     from attractor.operators.devplane.cli import session
-    from attractor.operators.devplane.controllers.declarations import controllers_of, externals_of
+    from attractor.operators.devplane.controllers.declarations import containers_of, controllers_of, externals_of
     from attractor.operators.devplane.drivers.local.processes import LocalProcesses
     from attractor.runtime import Manager
     from attractor.webhooks import WebhookSet
@@ -191,10 +193,11 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
     async with _server(wanted) as client:
         await install(client, session.KINDS, WebhookSet().definitions(session.KINDS))
         machine = LocalProcesses(wanted.place.processes)
+        runtime = containers_of(wanted.place.processes, os.environ)
         own = Client(client.transport)  # the manager counts its requests and follows its writes, not the screen's
-        async with opened(externals_of(machine)) as externals:
+        async with opened(externals_of(machine, runtime)) as externals:
             await session.open_session(client, str(os.getpid()))
-            async with Manager(own, controllers_of(machine), externals=externals).running():
+            async with Manager(own, controllers_of(machine, runtime), externals=externals).running():
                 await _apply(client, wanted.parts)
                 screen.fact("kubeconfig", str(wanted.place.kubeconfig))
                 for doubt in wanted.doubts:
@@ -202,7 +205,7 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
                 stopping.orderly = stop.set
                 async with _followed(client, screen, stop, logs=wanted.logs):
                     await stop.wait()
-                    screen.fact("stopping", "replica sets, then processes, then services; Ctrl-C again ends at once")
+                    screen.fact("stopping", "processes and containers, then services; Ctrl-C again ends at once")
                     await session.take_down(client, screen.waiting)
                 screen.objects([])  # all are gone, also where the follower was not told yet
                 screen.fact("stopped", "nothing is left running")

@@ -9,16 +9,29 @@ if TYPE_CHECKING:
 
     from attractor.cli.terminal import Paint
     from attractor.objects.resource import Resource
+    from attractor.operators.devplane.api.container_networks import ContainerNetwork, ContainerVolume
+    from attractor.operators.devplane.api.containers import Container, ContainerExec
     from attractor.operators.devplane.api.executables import Executable, ExecutableReplicaSet
     from attractor.operators.devplane.api.services import Service
 
 HEADINGS = ("KIND", "NAME", "STATE", "WHAT")
 LEAST = (8, 4, len("FailedToStart"))
 """How wide the columns are at least; as wide as the longest state, so that lines that come one by one stay in order."""
-SHORT = {"Service": "service", "ExecutableReplicaSet": "replicas", "Executable": "process"}
+SHORT = {
+    "Service": "service",
+    "ExecutableReplicaSet": "replicas",
+    "Executable": "process",
+    "Container": "container",
+    "ContainerExec": "command",
+    "ContainerNetwork": "network",
+    "ContainerVolume": "volume",
+}
 COLOURS = {
     "Ready": "green",
     "Running": "green",
+    "Connected": "green",
+    "Exited": "dim",
+    "RuntimeUnhealthy": "red",
     "Finished": "dim",
     "Terminated": "dim",
     "gone": "dim",
@@ -109,14 +122,54 @@ def process_line(executable: Executable) -> Line:
     return Line(SHORT["Executable"], _name(executable), state, ", ".join(said))
 
 
+def container_line(container: Container) -> Line:
+    """Return the line of a Container: its state, published ports, exit code and restarts."""
+    status, said = container.status, []
+    state: str = status.phase or (UNSEEN if container.spec.start else "Created")
+    if status.phase == "Running":
+        if container.spec.probes and status.health != "Healthy":
+            state = status.health if status.health == "Unhealthy" else "Unproven"
+        said += [f"{one.host_address}:{one.host_port}->{one.container_port}" for one in status.ports]
+    if status.phase == "Exited" and status.exit_code is not None:
+        state = "Failed" if status.exit_code and not container.spec.stop else state
+        said.append(f"exit code {status.exit_code}")
+    if status.restarts:
+        said.append(f"restart {status.restarts}")
+    if status.message:
+        said.append(status.message)
+    return Line(SHORT["Container"], _name(container), state, ", ".join(said))
+
+
+def command_line(command: ContainerExec) -> Line:
+    """Return the line of a command inside a container: its state, and its exit code."""
+    status, said = command.status, [f"in {command.spec.container}"]
+    if status.exit_code is not None:
+        said.append(f"exit code {status.exit_code}")
+    if status.message:
+        said.append(status.message)
+    state = "Failed" if status.phase == "Finished" and status.exit_code else status.phase or UNSEEN
+    return Line(SHORT["ContainerExec"], _name(command), state, ", ".join(said))
+
+
+def shared_line(shared: ContainerNetwork | ContainerVolume) -> Line:
+    """Return the line of what containers share: its state, or why it is not there."""
+    kind = type(shared).__name__
+    said = shared.status.message or ", ".join(getattr(shared.status, "subnets", ()))
+    return Line(SHORT[kind], _name(shared), shared.status.phase or UNSEEN, said)
+
+
 def lines_of(found: Mapping[str, Sequence[Any]]) -> list[Line]:
     """The whole view, from the objects of each kind."""
     makers: dict[str, Callable[[Any], Line]] = {
         "Service": service_line,
         "ExecutableReplicaSet": replicas_line,
         "Executable": process_line,
+        "Container": container_line,
+        "ContainerExec": command_line,
+        "ContainerNetwork": shared_line,
+        "ContainerVolume": shared_line,
     }
-    return [maker(one) for kind, maker in makers.items() for one in found[kind]]
+    return [maker(one) for kind, maker in makers.items() for one in found.get(kind, ())]
 
 
 def text_of(line: Line, widths: Sequence[int], paint: Paint) -> str:

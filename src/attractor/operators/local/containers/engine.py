@@ -299,10 +299,13 @@ class ContainerEngine:
         raise _problem(method, path, answer, busy)
 
 
+_NO_NETWORK = ("network not found", "unable to find network", "no such network")
+
+
 def _problem(method: str, path: str, answer: Answer, busy: tuple[int, ...]) -> RuntimeProblem:
     """What an answer that says no means."""
     said = answer.problem
-    if answer.status == 404:
+    if answer.status == 404 or any(words in said for words in _NO_NETWORK):
         return NotThere(said)
     if path.endswith("/create") and (answer.status == 409 or "already in use" in said or "already used" in said):
         return NameTaken(said)

@@ -251,4 +251,5 @@ class ContainerRuntimeModel:
         self._tell(gone)
 
     def _tell(self, one: ModelContainer) -> None:
-        self.untold = tuple(sorted({*self.untold, one.label(self._told)}))
+        if about := one.label(self._told):
+            self.untold = tuple(sorted({*self.untold, about}))

@@ -1,4 +1,4 @@
-"""Ending what a plane has left behind: processes outlive whoever started them, and a plane may be killed."""
+"""Ending what a plane has left behind: processes and containers outlive whoever started them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from attractor.operators.devplane.drivers.local.processes import LocalProcesses
 from attractor.operators.devplane.drivers.local.records import Records
+from attractor.operators.local.containers.runtime import RuntimeUnreachable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor.objects.gvk import Key
+    from attractor.operators.devplane.drivers.local.runtime import PlaneContainers
 
 
 async def sweep(directory: Path, grace_s: float = 0.0) -> list[Key]:
@@ -31,3 +33,11 @@ async def sweep(directory: Path, grace_s: float = 0.0) -> list[Key]:
 async def _end(processes: LocalProcesses, key: Key, uid: str, grace_s: float) -> None:
     await processes.stop(key, uid, grace_s)
     await processes.remove(uid)
+
+
+async def sweep_containers(runtime: PlaneContainers) -> int:
+    """End and remove the containers of a plane's session, and answer how many; none where there is no runtime."""
+    try:
+        return await runtime.sweep()
+    except RuntimeUnreachable:
+        return 0
