@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import sys
@@ -74,6 +75,7 @@ def test_it_is_looked_at_and_ended_from_another_terminal(dev: Dev) -> None:
         assert said & {"api-0 | asked", "api-1 | asked"}
         assert said <= {f"api-{number} | {word}" for number in (0, 1) for word in ("listens", "asked")}
         assert dev.run("logs", "api-0", "--stderr").stdout == ""
+        assert set(dev.run("logs", "--grep", "^lis").stdout.splitlines()) == {"api-0 | listens", "api-1 | listens"}
         unknown = dev.run("logs", "nobody")
         assert (unknown.returncode, unknown.stderr) == (
             2,
@@ -177,3 +179,51 @@ def test_what_cannot_be_started_is_refused_before_anything_is(dev: Dev, text: st
 def test_every_command_shows_an_example(dev: Dev, words: list[str]) -> None:
     shown = dev.run(*words, "--help").stdout
     assert re.search(rf"examples?:\n  attractor dev {words[0] if words else ''}", shown)
+
+
+def test_a_plane_in_the_background_is_waited_for_asked_and_restarted(dev: Dev) -> None:
+    (dev.directory / "Procfile").write_text(
+        f"web: exec {sys.executable} server.py 127.0.0.1 $PORT\njob: echo one; echo two >&2; exit 3\n"
+    )
+    (dev.directory / ".env").write_text("NAME=from the file\n")
+    up = dev.run("up", "--detach")
+    assert (up.returncode, up.stderr) == (0, "")
+    try:
+        assert dev.run("wait", "web", "--timeout", "60").stdout == "web: ready\n"
+        failed = dev.run("wait", "job", "--for", "completed", "--json")
+        assert (failed.returncode, json.loads(failed.stdout)) == (
+            1,
+            {"code": 1, "problems": ["Executable job has failed: it ended with exit code 3"]},
+        )
+        lines = [json.loads(line) for line in dev.run("logs", "job", "--json").stdout.splitlines()]
+        assert sorted((line["stream"], line["text"]) for line in lines) == [("stderr", "two"), ("stdout", "one")]
+        shown = {line["name"]: line for line in json.loads(dev.run("ps", "--json").stdout) if line["kind"] == "process"}
+        assert (shown["job"]["state"], shown["web"]["state"]) == ("Failed", "Running")
+        restarted = dev.run("restart", "web")
+        assert (restarted.returncode, restarted.stdout) == (0, "web: restarted\n"), restarted.stderr
+        runs = json.loads(dev.run("history", "web", "--json").stdout)["web"]
+        assert [(run["run"], run["state"]) for run in runs] == [(1, "running"), (0, "ended")]
+        assert dev.run("logs", "web", "--run", "-1").stdout.splitlines()[:1] == ["listens"]
+        assert "run 7 is not remembered" in dev.run("logs", "web", "--run", "7").stderr
+    finally:
+        down = dev.run("down", "--json")
+    assert json.loads(down.stdout) == {"cleared": 0}
+
+
+def test_a_plane_in_the_background_that_cannot_start_says_why(dev: Dev) -> None:
+    (dev.directory / "app.yaml").write_text(SERVICE.replace("Service", "Servise"))
+    up = dev.run("up", "--detach")
+    assert up.returncode == 2
+    assert "did you mean Service" in up.stderr
+
+
+def test_a_plane_ends_with_an_executable_and_its_exit_code(dev: Dev) -> None:
+    (dev.directory / "Procfile.test").write_text("server: sleep 1000\ntests: echo passed; exit 5\n")
+    ended = dev.run("up", "Procfile.test", "--exit-with", "tests", "--logs")
+    assert ended.returncode == 5
+    assert "tests  | passed" in ended.stdout
+    unknown = dev.run("up", "Procfile.test", "--exit-with", "nobody")
+    assert (unknown.returncode, unknown.stderr) == (
+        2,
+        "error: --exit-with names nobody, which is no Executable of the files\n\nhint: name one of: server, tests\n",
+    )

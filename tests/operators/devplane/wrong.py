@@ -1,6 +1,7 @@
 """Controllers and machines with a mistake, each one that somebody would make; the checker must find them."""
 
 from attractor.operators.devplane.api.executables import Executable, ExecutableReplicaSet
+from attractor.operators.devplane.controllers.dependencies import Found
 from attractor.operators.devplane.controllers.executables import Executables, Known, begin, executables
 from attractor.operators.devplane.controllers.health import Prober
 from attractor.operators.devplane.controllers.replica_sets import ReplicaSets, tell
@@ -76,6 +77,20 @@ class CountsFromZero(Executables):
 
     async def _begin(self, ctx: Context, known: Known, number: int, launch: Launch) -> None:
         await super()._begin(ctx, known, 0, launch)
+
+
+class StartsAtOnce(Executables):
+    """Does not wait for dependencies."""
+
+    def _unmet(self, obj: Executable, others: Found) -> str:
+        return ""
+
+
+class StartsWhileStopping(Executables):
+    """Begins the next run while the stop of the one before is under way."""
+
+    def _is_busy(self, known: Known, obj: Executable) -> bool:
+        return known.starting is not None
 
 
 class WithoutClaims(ProcessesModel):

@@ -2,7 +2,8 @@
 
 An Executable is run once, and again as its ``restartPolicy`` says. What it runs is decided when it starts: afterwards
 the server refuses other commands, arguments, variables, probes and services (delete it and create another). ``start``
-and ``stop`` may go from false to true, never back; ``restartPolicy`` and ``stopGraceSeconds`` may change at any time.
+and ``stop`` may go from false to true, never back; ``restart``, ``restartPolicy`` and ``stopGraceSeconds`` may change
+at any time.
 
 Arguments, values of variables and addresses of probes may hold ``{{portForServing "svc"}}``, ``{{addressForServing
 "svc"}}``, ``{{portFor "svc"}}`` and ``{{addressFor "svc"}}``: the first two say where this process is to listen, the
@@ -37,27 +38,28 @@ REPLICA_SET = f"{GROUP}/replica-set"
 Phase: TypeAlias = Literal["", "Starting", "Running", "Stopping", "Finished", "Terminated", "FailedToStart", "Unknown"]
 Health: TypeAlias = Literal["", "Healthy", "Unhealthy", "Caution"]
 RestartPolicy: TypeAlias = Literal["Never", "OnFailure", "Always"]
+DependencyCondition: TypeAlias = Literal["Started", "Healthy", "Completed"]
 
 MOVES: Mapping[Phase, frozenset[Phase]] = MappingProxyType(
     {
         "": frozenset({"Starting", "Terminated"}),
         "Starting": frozenset({"Running", "Stopping", "Finished", "Terminated", "FailedToStart", "Unknown"}),
         "Running": frozenset({"Starting", "Stopping", "Finished", "Terminated", "Unknown"}),
-        "Stopping": frozenset({"Finished", "Terminated", "Unknown"}),
-        "Finished": frozenset(),
+        "Stopping": frozenset({"Starting", "Finished", "Terminated", "FailedToStart", "Unknown"}),
+        "Finished": frozenset({"Starting"}),
         "Terminated": frozenset(),
-        "FailedToStart": frozenset(),
-        "Unknown": frozenset(),
+        "FailedToStart": frozenset({"Starting"}),
+        "Unknown": frozenset({"Starting"}),
     }
 )
-"""Where a phase may lead; from Running to Starting when the process ended and is to run again.
+"""Where a phase may lead; to Starting when the process ended and is to run again.
 
 Without a phase there is no process, and never was: that it is starting is stored before anything is started.
 Finished: it ended by itself. Terminated: it was told to stop. FailedToStart: it never ran. Unknown: it is gone, and
-nobody saw how it ended. The last four are final.
+nobody saw how it ended. The last four are final, unless ``restart`` asks for another run; Terminated is in any case.
 """
-FINAL: frozenset[Phase] = frozenset(phase for phase, following in MOVES.items() if not following)
-"""The phases of an Executable that has no process and gets none any more."""
+FINAL: frozenset[Phase] = frozenset({"Finished", "Terminated", "FailedToStart", "Unknown"})
+"""The phases of an Executable that has no process, and gets none by itself."""
 
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Text = Annotated[str, Meta(max_length=8192)]
@@ -92,22 +94,57 @@ class CommandProbe(Struct):
     command: Annotated[list[Text], Meta(min_length=1, max_length=64)]
 
 
+class TcpProbe(Struct):
+    """Success is a connection that is accepted."""
+
+    address: Annotated[str, Meta(min_length=1, max_length=253)] = "127.0.0.1"
+    port: Annotated[str, Meta(min_length=1, max_length=253)]
+    """A number, or a template such as ``{{portForServing "db"}}``."""
+
+
+class LogProbe(Struct):
+    """Success is a line of this run, on stdout or stderr, in which a regular expression is found; once is enough."""
+
+    pattern: Annotated[str, Meta(min_length=1, max_length=1024)]
+
+
+_WAYS = "(has(self.http) ? 1 : 0) + (has(self.tcp) ? 1 : 0) + (has(self.command) ? 1 : 0) + (has(self.log) ? 1 : 0)"
+
+
 class Probe(
-    Struct,
-    rules=[
-        Rule("has(self.http) != has(self.command)", "a probe asks either over http or with a command, and one of them")
-    ],
+    Struct, rules=[Rule(f"{_WAYS} == 1", "a probe has one of http, tcp, command and log, and not more than one")]
 ):
     """A question that is asked while the process runs, to find out whether it is healthy."""
 
     name: Annotated[str, Meta(min_length=1, max_length=63)]
     http: HttpProbe | None = None
+    tcp: TcpProbe | None = None
     command: CommandProbe | None = None
+    log: LogProbe | None = None
     schedule: Literal["Continuous", "UntilSuccess"] = "Continuous"
     interval_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 10.0
     """How long after one question the next is asked; one second at most until it has succeeded once."""
     timeout_seconds: Annotated[float, Meta(ge=0.1, le=600)] = 10.0
     initial_delay_seconds: Annotated[float, Meta(ge=0, le=3600)] = 0.0
+
+
+class Dependency(
+    Struct,
+    rules=[
+        Rule(
+            "self.kind != 'ExecutableReplicaSet' || self.condition != 'Completed'",
+            "a replica set does not complete; wait for an Executable",
+        )
+    ],
+):
+    """Another part of the application that comes first."""
+
+    name: ServiceName
+    kind: Literal["Executable", "ExecutableReplicaSet"] = "Executable"
+    condition: DependencyCondition = "Healthy"
+    """Started: it runs, or has run. Healthy: it runs, and its probes succeed. Completed: it ended with exit code 0."""
+    restart: bool = False
+    """Whether this process is started again whenever the other one was told to."""
 
 
 class ExecutableSpec(Struct):
@@ -128,6 +165,10 @@ class ExecutableSpec(Struct):
     """Whether it is to run at all; it may be created first and started later."""
     stop: bool = False
     """Whether it is to end, for good."""
+    depends_on: Annotated[list[Dependency], Meta(max_length=64), ListMap("kind", "name")] = field(default_factory=list)
+    """Each run begins when all of these are there."""
+    restart: Annotated[str, Meta(max_length=253)] = ""
+    """Any word; when it changes, the process is ended and started again, also one that has ended by itself."""
     serves: Annotated[list[Serves], Meta(max_length=16), ListMap("service")] = field(default_factory=list)
     probes: Annotated[list[Probe], Meta(max_length=16), ListMap("name")] = field(default_factory=list)
     """All must succeed for it to be healthy; without any, running is healthy."""
@@ -148,6 +189,8 @@ class ExecutableStatus(Struct):
     exit_code: int | None = None
     """How the latest run ended; 128 and the signal's number when a signal ended it."""
     restarts: int = 0
+    restart: str = ""
+    """The word of ``spec.restart`` for which the latest run was begun, with those of the dependencies it follows."""
     backoff_seconds: float = 0.0
     """How long the last restart waited, or the next one waits, after the process ended."""
     stdout_file: str = ""
@@ -163,7 +206,7 @@ class ExecutableStatus(Struct):
     """What goes on, or what went wrong, for people."""
 
 
-_FIXED = ("command", "args", "env", "envFiles", "inheritEnv", "workingDirectory", "serves", "probes")
+_FIXED = ("command", "args", "env", "envFiles", "inheritEnv", "workingDirectory", "serves", "probes", "dependsOn")
 _RULES = (
     Rule(
         "self.spec.start || !oldSelf.spec.start",

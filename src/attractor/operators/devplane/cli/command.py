@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import contextlib
 import logging
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from attractor.cli.arguments import object_name
+from attractor.cli.arguments import object_name, positive, seconds
 from attractor.cli.parser import CommandParser, add_part
-from attractor.cli.terminal import Paint, UsageError, complain, say
+from attractor.cli.terminal import Paint, UsageError, complain, json_line, say
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from attractor.client import Client
     from attractor.operators.devplane.cli.up import Place
+    from attractor.operators.devplane.cli.waiting import Outcome
 
+T = TypeVar("T")
 STATE_DIR = Path(".attractor")
 LISTEN = "127.0.0.1:0"
 _EXAMPLES = """\
 examples:
   attractor dev up app.yaml --logs
       run an application, and show what its processes write; Ctrl-C stops it
-  attractor dev status
+  attractor dev up --detach && attractor dev wait
+      run what compose.yaml, Procfile or app.yaml says, in the background, until it is ready
+  attractor dev ps
       what runs, and where
-  attractor dev logs api-0 -f
-      what a process has written, and what it goes on to write
+  attractor dev logs api -f --grep error
+      what processes have written, and what they go on to write
+  attractor dev restart api
+      end a process, and start it again
   attractor dev down
       stop it from another terminal
   kubectl --kubeconfig .attractor/kubeconfig get executables
@@ -41,6 +46,8 @@ examples:
       run what the file says, and tell of each change
   attractor dev up services.yaml processes.yaml --logs
       several files, and the processes' output
+  attractor dev up app.yaml --exit-with tests
+      stop when the Executable tests ends, with its exit code
   attractor dev up app.yaml --store sqlite:dev.db
       find objects and processes again after this program was killed
 """
@@ -54,14 +61,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parts = parser.add_subparsers(dest="part", metavar="COMMAND", required=True)
     _add_up(parts)
-    status = _part(parts, "status", "Show what runs, and where", "attractor dev status")
-    status.set_defaults(run=_run_status)
-    logs = _part(parts, "logs", "Show what a process has written", "attractor dev logs api-0 -f")
-    logs.add_argument("name", metavar="NAME", type=object_name, help="an Executable, or a replica set for all of its")
-    logs.add_argument("-f", "--follow", action="store_true", help="go on with what it writes")
-    logs.add_argument("--stderr", action="store_true", help="what it wrote to stderr (default: to stdout)")
-    logs.set_defaults(run=_run_logs)
+    for name in ("status", "ps"):
+        status = _part(parts, name, "Show what runs, and where", f"attractor dev {name}")
+        _add_json(status)
+        status.set_defaults(run=_run_status)
+    _add_logs(parts)
+    history = _part(parts, "history", "Show how the last runs of a process went", "attractor dev history api-0")
+    history.add_argument("name", metavar="NAME", type=object_name, help="an Executable")
+    _add_json(history)
+    history.set_defaults(run=_run_history)
+    _add_wait(parts)
+    restart = _part(parts, "restart", "End processes, and start them again", "attractor dev restart api")
+    restart.add_argument("names", nargs="+", metavar="NAME", type=object_name, help="Executables or replica sets")
+    restart.add_argument("--no-wait", action="store_true", help="do not wait until they are ready again")
+    _add_timeout(restart)
+    _add_json(restart)
+    restart.set_defaults(run=_run_restart)
     down = _part(parts, "down", "Stop it, and wait until nothing is left", "attractor dev down")
+    _add_json(down)
     down.set_defaults(run=_run_down)
 
 
@@ -81,15 +98,69 @@ def _add_state_dir(part: Any) -> None:
     )
 
 
+def _add_json(part: Any) -> None:
+    part.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def _add_timeout(part: Any) -> None:
+    part.add_argument("--timeout", type=seconds, metavar="SECONDS", help="how long to wait (default: for ever)")
+
+
+def _add_logs(parts: Any) -> None:
+    logs = _part(parts, "logs", "Show what processes have written", "attractor dev logs api-0 -f")
+    logs.add_argument(
+        "names", nargs="*", metavar="NAME", type=object_name, help="Executables or replica sets (default: all)"
+    )
+    logs.add_argument("-f", "--follow", action="store_true", help="go on with what they write")
+    logs.add_argument("--stdout", action="store_true", help="only what they wrote to stdout")
+    logs.add_argument("--stderr", action="store_true", help="only what they wrote to stderr")
+    logs.add_argument("--grep", metavar="REGEX", help="only lines in which a regular expression is found")
+    logs.add_argument("--since", metavar="TIME", help="only lines since then: 90s, 5m, 2h, 1d ago, or a date")
+    logs.add_argument("--tail", type=positive, metavar="N", help="only the last lines")
+    logs.add_argument(
+        "--run", dest="number", type=int, metavar="N", help="only what run N wrote; -1 is the one before the latest"
+    )
+    _add_json(logs)
+    logs.set_defaults(run=_run_logs)
+
+
+def _add_wait(parts: Any) -> None:
+    wait = _part(parts, "wait", "Wait until an application is ready", "attractor dev wait --timeout 60")
+    wait.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        type=object_name,
+        help="Executables, replica sets or Services (default: all)",
+    )
+    wait.add_argument(
+        "--for",
+        dest="goal",
+        choices=("ready", "completed"),
+        default="ready",
+        help="until they run and are healthy, or until they have ended with exit code 0 (default: ready)",
+    )
+    _add_timeout(wait)
+    _add_json(wait)
+    wait.set_defaults(run=_run_wait)
+
+
 def _add_up(parts: Any) -> None:
     part = parts.add_parser(
         "up",
         help="Run an application until told to stop",
-        description="Run the Executables, Containers and Services of YAML files, until told to stop.",
+        description="Run what YAML files or a Procfile say, until told to stop.",
         epilog=_UP,
     )
-    part.add_argument("files", nargs="+", metavar="FILE", help="YAML files; - for standard input")
+    part.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="YAML files or a Procfile; - for standard input (default: app.yaml or Procfile, whichever is there)",
+    )
     part.add_argument("--logs", action="store_true", help="show what the processes write")
+    part.add_argument("-d", "--detach", action="store_true", help="run in the background, and return when it is up")
+    part.add_argument("--exit-with", metavar="NAME", type=object_name, default="", help="end when this Executable does")
     part.add_argument(
         "--store", default="memory", metavar="STORE", help="memory or sqlite:PATH, to survive a kill (default: memory)"
     )
@@ -103,6 +174,7 @@ def _add_up(parts: Any) -> None:
         default="error",
         help="what the control plane itself logs, on stderr (default: error)",
     )
+    part.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     part.set_defaults(run=_run_up)
 
 
@@ -113,16 +185,21 @@ def _place(args: argparse.Namespace) -> Place:
 
 
 def _run_up(args: argparse.Namespace) -> int:
-    """0 after an orderly end, 2 when it cannot start, and the signal's code when told twice."""
+    """0 after an orderly end, 2 when it cannot start, the signal's code when told twice, or the code of --exit-with."""
     from attractor.cli.commands import serve
-    from attractor.operators.devplane.api.application import ApplicationError, doubts, read
+    from attractor.operators.devplane.api.application import ApplicationError, doubts
     from attractor.operators.devplane.cli import up
+    from attractor.operators.devplane.cli.application_files import parts_of
     from attractor.runtime.observability.field_logger import log_to_stderr
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     try:
-        parts = read([_content(name) for name in args.files])
-        wanted = up.Wanted(_place(args), parts, doubts(parts), args.store, args.listen, args.logs)
+        parts = parts_of(args.files)
+        _check_exit_with(args.exit_with, [part.name for part in parts if part.kind == "Executable"])
+        if args.detach:
+            return _run_detached(args)
+        place, doubted = _place(args), doubts(parts)
+        wanted = up.Wanted(place, parts, doubted, args.store, args.listen, args.logs, args.exit_with, args.ready_fd)
         return asyncio.run(up.up(wanted))
     except (ApplicationError, serve.ServeError) as error:
         raise UsageError(str(error), error.hint) from error
@@ -134,6 +211,33 @@ def _run_up(args: argparse.Namespace) -> int:
         raise UsageError(str(first), getattr(first, "hint", "")) from errors
 
 
+def _check_exit_with(name: str, known: Sequence[str]) -> None:
+    if name and name not in known:
+        raise UsageError(
+            f"--exit-with names {name}, which is no Executable of the files",
+            f"name one of: {', '.join(known) or 'none'}",
+        )
+
+
+def _run_detached(args: argparse.Namespace) -> int:
+    from attractor.operators.devplane.cli.detached import LOG, start
+
+    if "-" in args.files or args.exit_with:
+        what = "--exit-with" if args.exit_with else "standard input"
+        raise UsageError(f"--detach does not go with {what}", "leave --detach out, or give files")
+    words = [*args.files, "--store", args.store, "--listen", args.listen, "--state-dir", str(args.state_dir)]
+    place = _place(args)
+    pid = start(place, [*words, "--log-level", args.log_level, *(["--logs"] if args.logs else [])])
+    say(
+        [
+            f"up:          process {pid}; what it says is in {place.directory / LOG}",
+            f"kubeconfig:  {place.kubeconfig}",
+            "next:        attractor dev wait, ps, logs, down",
+        ]
+    )
+    return 0
+
+
 def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
     """An error that is no group."""
     found: BaseException = errors
@@ -142,120 +246,106 @@ def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
     return found
 
 
-def _content(name: str) -> tuple[str, str]:
-    """A file's name and what is in it; raises ``UsageError``."""
-    if name == "-":
-        return "stdin", sys.stdin.read()
-    try:
-        return name, Path(name).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}", "give a YAML file with the application") from error
-    except UnicodeDecodeError:
-        raise UsageError(f"{name} is no text", "give a YAML file with the application") from None
+def _asked(args: argparse.Namespace, question: Callable[[Client], Awaitable[T]]) -> T:
+    """What a question to the plane that runs is answered; raises ``UsageError`` when none does."""
+    from attractor.operators.devplane.cli.plane_client import client_of
 
+    async def run() -> T:
+        async with client_of(_place(args)) as client:
+            return await question(client)
 
-@contextlib.asynccontextmanager
-async def _client(place: Place) -> AsyncIterator[Client]:
-    """A client of the plane that runs; raises ``UsageError`` when none does."""
-    from attractor.client import Client as Made
-    from attractor.client import ConfigError, load_kubeconfig
-    from attractor.client.errors import ServerUnreachable
-    from attractor.client.http.transport import HttpTransport
-
-    if not place.kubeconfig.exists():
-        raise _nothing_runs(place)
-    try:
-        async with Made(HttpTransport(load_kubeconfig(place.kubeconfig))) as client:
-            yield client
-    except ServerUnreachable:
-        raise UsageError(
-            f"the developer control plane of {place.directory} does not answer",
-            "it was killed, or is just ending; `attractor dev down` clears up after it",
-        ) from None
-    except ConfigError as error:
-        raise UsageError(str(error), f"delete {place.kubeconfig}, and start again with `attractor dev up`") from None
-
-
-def _nothing_runs(place: Place) -> UsageError:
-    return UsageError(
-        f"no developer control plane runs in {place.directory}",
-        "start one with `attractor dev up FILE`, or name its directory with --state-dir",
-    )
+    return asyncio.run(run())
 
 
 def _run_status(args: argparse.Namespace) -> int:
     from attractor.operators.devplane.cli import view
-    from attractor.operators.devplane.cli.session import ORDER
+    from attractor.operators.devplane.cli.plane_client import everything
 
-    async def found() -> list[view.Line]:
-        async with _client(_place(args)) as client:
-            return view.lines_of({kind.__name__: await client.list(kind) for kind in ORDER})
-
-    say(view.table(asyncio.run(found()), Paint(sys.stdout)))
+    lines = view.lines_of(_asked(args, everything))
+    say([json_line([line._asdict() for line in lines])] if args.json else view.table(lines, Paint(sys.stdout)))
     return 0
 
 
 def _run_logs(args: argparse.Namespace) -> int:
     from attractor.cli.operator.stop_signals import Stopping
+    from attractor.operators.devplane.cli import logs
+    from attractor.operators.devplane.drivers.local.output import STREAMS
 
-    async def run() -> None:
+    asked = logs.Question(
+        names=args.names,
+        streams=[stream for stream in STREAMS if getattr(args, stream)] or STREAMS,
+        pattern=logs.pattern(args.grep),
+        since=0.0 if args.since is None else logs.since(args.since),
+        tail=args.tail,
+        run=args.number,
+        follow=args.follow,
+    )
+
+    async def shown(client: Client) -> None:
         with Stopping():
-            async with _client(_place(args)) as client:
-                await _logs(client, args)
+            await logs.show(client, asked, as_json=args.json)
 
-    asyncio.run(run())
+    _asked(args, shown)
     return 0
 
 
-async def _logs(client: Client, args: argparse.Namespace) -> None:
-    """Print what is there, and what follows until all of them are over."""
-    from attractor.operators.devplane.api.executables import FINAL
-    from attractor.operators.devplane.cli.log_tail import LOOK_S, Tails
+def _run_history(args: argparse.Namespace) -> int:
+    from attractor.operators.devplane.cli import logs
+    from attractor.operators.devplane.cli.plane_client import everything, executables_named
 
-    shown = await _named(client, args.name)
-    is_alone = len(shown) == 1 and shown[0].metadata.name == args.name
-    said = 0
-
-    def tell(name: str, line: str) -> None:
-        nonlocal said
-        said += 1
-        say([line if is_alone else f"{name} | {line}"])
-
-    tails = Tails(tell)
-    while True:
-        for one in shown:
-            tails.follow(one.metadata.name, [one.status.stderr_file if args.stderr else one.status.stdout_file])
-        tails.look()
-        if not args.follow or all(one.status.phase in FINAL for one in shown):
-            break
-        await asyncio.sleep(LOOK_S)
-        shown = await _named(client, args.name, is_needed=False)
-    tails.forget(tails.names)
-    if not said and not args.stderr and not args.follow:
-        print(f"note: {args.name} has written nothing to stdout; see --stderr", file=sys.stderr)
+    found = executables_named(_asked(args, everything), [args.name])
+    if args.json:
+        say([json_line({one.metadata.name: logs.history(one) for one in found})])
+        return 0
+    for one in found:
+        say([*([f"{one.metadata.name}:"] if len(found) > 1 else []), *logs.history_table(one)])
+    return 0
 
 
-async def _named(client: Client, name: str, *, is_needed: bool = True) -> Sequence[Any]:
-    """The Executable of a name, or those of a replica set; raises ``UsageError`` when there must be one."""
-    from attractor.operators.devplane.api.executables import REPLICA_SET, Executable
+def _run_wait(args: argparse.Namespace) -> int:
+    """0 when all is there, 1 when something has failed, 3 when the time is over."""
+    from attractor.operators.devplane.cli import waiting
 
-    everyone = await client.list(Executable)
-    found = [one for one in everyone if one.metadata.name == name]
-    found = found or [one for one in everyone if one.metadata.labels.get(REPLICA_SET) == name]
-    if not found and is_needed:
-        known = ", ".join(one.metadata.name for one in everyone) or "none"
-        raise UsageError(f"there is no Executable or replica set {name}", f"name one of: {known}")
-    return found
+    def chosen(found: Mapping[str, Sequence[Any]]) -> list[Any]:
+        everyone = [one for kind, ones in found.items() if kind != "Lease" for one in ones]
+        known = [one.metadata.name for one in everyone]
+        for name in args.names:
+            if name not in known:
+                raise UsageError(f"there is no {name}", f"name one of: {', '.join(known) or 'none'}")
+        return [one for one in everyone if one.metadata.name in args.names or not args.names]
+
+    outcome = _asked(args, lambda client: waiting.wait(client, chosen, args.goal, args.timeout))
+    return _told(args, outcome, f"{', '.join(args.names) or 'all'}: {args.goal}")
+
+
+def _told(args: argparse.Namespace, outcome: Outcome, text: str) -> int:
+    """Print what came of waiting."""
+    if args.json:
+        say([json_line({"code": outcome.code, "problems": outcome.said})])
+    elif outcome.code == 0:
+        say([text])
+    for line in outcome.said if not args.json else []:
+        complain(line)
+    return outcome.code
+
+
+def _run_restart(args: argparse.Namespace) -> int:
+    """0 when all are ready again, 1 when one has failed, 3 when the time is over."""
+    from attractor.operators.devplane.cli.restarts import restart
+
+    outcome = _asked(args, lambda client: restart(client, args.names, args.timeout, is_awaited=not args.no_wait))
+    return _told(args, outcome, f"{', '.join(args.names)}: restarted")
 
 
 def _run_down(args: argparse.Namespace) -> int:
     """0 when nothing is left, 2 when nothing runs."""
     from attractor.cli.terminal import ProgressLine
+    from attractor.operators.devplane.cli.plane_client import nothing_runs
     from attractor.operators.devplane.cli.up import clear
 
     place = _place(args)
     if not (place.directory / "lock").exists():
-        raise _nothing_runs(place)
+        raise nothing_runs(place)
     progress = ProgressLine()
 
     async def run() -> int:
@@ -272,10 +362,12 @@ def _run_down(args: argparse.Namespace) -> int:
 
     was_running = place.kubeconfig.exists()
     left = asyncio.run(run())
-    if left:
+    if args.json and (left or was_running):
+        say([json_line({"cleared": left})])
+    elif left:
         say([f"cleared up: what a killed plane had left of {left} Executables and Containers was ended"])
     elif not was_running:
-        raise _nothing_runs(place)
+        raise nothing_runs(place)
     else:
         say(["stopped: nothing is left running"])
     place.kubeconfig.unlink(missing_ok=True)
@@ -285,10 +377,11 @@ def _run_down(args: argparse.Namespace) -> int:
 async def _ask(place: Place) -> None:
     """Ask the plane to end; one that is just starting or ending has no kubeconfig, and is waited for."""
     from attractor.objects.errors import ApiError
+    from attractor.operators.devplane.cli.plane_client import client_of
     from attractor.operators.devplane.cli.session import ask_to_end
 
     try:
-        async with _client(place) as client:
+        async with client_of(place) as client:
             await ask_to_end(client)
     except ApiError as error:
         complain(f"it does not take the request to end: {error.message}", "stop it with Ctrl-C where it runs")

@@ -9,6 +9,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
+from attractor.operators.devplane.drivers.local.output import begin_of_data
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -19,11 +21,11 @@ LONGEST_BYTES = 1 << 16
 
 
 class Tail:
-    """One file that grows, from its beginning or from where it ends now; it need not be there yet."""
+    """One file that grows, from a place on; it need not be there yet."""
 
-    def __init__(self, path: str, *, from_end: bool = False) -> None:
+    def __init__(self, path: str, begin: int = 0) -> None:
         self._path = path
-        self._from_end = from_end
+        self._begin = begin
         self._file: BinaryIO | None = None
         self._rest = b""
 
@@ -32,8 +34,7 @@ class Tail:
         if self._file is None:
             with suppress(FileNotFoundError):
                 self._file = open(self._path, "rb")  # noqa: SIM115 - it stays open for as long as it is followed
-                if self._from_end:
-                    self._file.seek(0, 2)
+                self._file.seek(begin_of_data(self._file.fileno(), self._begin))
         if self._file is None or not (data := self._file.read(CHUNK_BYTES)):
             return []
         *whole, self._rest = (self._rest + data).split(b"\n")
@@ -66,11 +67,11 @@ class Tails:
         self._tell = tell
         self._tails: dict[tuple[str, str], Tail] = {}
 
-    def follow(self, name: str, paths: Iterable[str]) -> None:
-        """Follow these files too; one that is followed already goes on."""
+    def follow(self, name: str, paths: Iterable[str], begin: int = 0) -> None:
+        """Follow these files too, from a place on; one that is followed already goes on."""
         for path in paths:
             if path:
-                self._tails.setdefault((name, path), Tail(path))
+                self._tails.setdefault((name, path), Tail(path, begin))
 
     def forget(self, names: Iterable[str]) -> None:
         """Those are gone: hand on what is left of them."""

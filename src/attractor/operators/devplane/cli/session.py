@@ -9,9 +9,11 @@ Services, whose listeners close.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from attractor.cache import Cache
 from attractor.k8s.coordination_v1 import Lease
 from attractor.k8s.core_v1 import Namespace
 from attractor.objects.errors import AlreadyExists, ApiError, NotFound
@@ -28,7 +30,7 @@ from attractor.operators.devplane.api.executables import Executable, ExecutableR
 from attractor.operators.devplane.api.services import Endpoint, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
     from attractor.client import Client
     from attractor.objects.resource import Resource
@@ -87,6 +89,29 @@ async def ask_to_end(client: Client) -> bool:
     except NotFound:
         return False
     return True
+
+
+@contextlib.asynccontextmanager
+async def followed(client: Client) -> AsyncIterator[AsyncIterator[Mapping[str, Sequence[Any]]]]:
+    """The objects of each kind, by its name, now and after each change; Leases are among them."""
+    cache, changed = Cache(client, own_writes=False), asyncio.Event()
+    kinds: tuple[type[Resource], ...] = (*ORDER, Lease)
+    for kind in kinds:
+        cache.informer(kind).add_handler(lambda _: changed.set())
+
+    async def views() -> AsyncIterator[Mapping[str, Sequence[Any]]]:
+        while True:
+            changed.clear()
+            yield {kind.__name__: await cache.list(kind) for kind in kinds}
+            await changed.wait()
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(cache.run())
+        await cache.wait_synced()
+        try:
+            yield views()
+        finally:
+            running.cancel()
 
 
 async def take_down(client: Client, tell: Callable[[str], None] = lambda _: None) -> None:

@@ -24,16 +24,14 @@ from attractor.cli.operator.stop_signals import Stopping
 from attractor.cli.terminal import Paint, ProgressLine, UsageError, say
 from attractor.operators.devplane.cli import view
 from attractor.operators.devplane.cli.log_tail import Tails
+from attractor.operators.devplane.cli.waiting import exit_code_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-    from attractor.cache import Cache
     from attractor.client import Client
-    from attractor.objects.resource import Resource
     from attractor.operators.devplane.api.application import Part
 
-NAME_STYLES = (("bold",), ("green",), ("yellow",), ("bold", "green"), ("bold", "yellow"))
 SYNC_S = 30.0
 
 
@@ -113,6 +111,26 @@ class Wanted:
     store: str
     listen: str
     logs: bool
+    exit_with: str = ""
+    """The Executable whose end is the end of all, and whose exit code is that of the command."""
+    ready_fd: int | None = None
+    """Where to write, as soon as all objects are stored and the kubeconfig is there."""
+
+
+class Ending:
+    """The Executable with which a plane ends, and how it did."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.code = 0
+
+    def is_reached(self, found: Mapping[str, Sequence[Any]]) -> bool:
+        """Return whether it is over; from then on its code is known."""
+        for one in found["Executable"]:
+            if one.metadata.name == self._name and (code := exit_code_of(one)) is not None:
+                self.code = code
+                return True
+        return False
 
 
 class Screen:
@@ -141,7 +159,7 @@ class Screen:
 
     def output(self, name: str, text: str) -> None:
         """A line that a process has written."""
-        style = self._styles.setdefault(name, NAME_STYLES[len(self._styles) % len(NAME_STYLES)])
+        style = self._styles.setdefault(name, view.NAME_STYLES[len(self._styles) % len(view.NAME_STYLES)])
         processes = [known for kind, known in self._known if kind == view.SHORT["Executable"]]
         width = max(map(len, [name, *processes]))
         self._say(f"{self._paint(f'{name:<{width}} |', *style)} {text}")
@@ -158,18 +176,18 @@ class Screen:
 
 async def up(wanted: Wanted) -> int:
     """Run a plane until it is told to stop; answers the exit code. Raises ``UsageError``, ``ServeError``."""
-    place, stopping = wanted.place, Stopping()
+    place, stopping, code = wanted.place, Stopping(), 0
     place.prepare()
     with place.held():
         try:
             with stopping:
                 if wanted.store == "memory":
                     await clear(place)  # what is written down belongs to a plane whose objects are gone
-                await _live(wanted, stopping)
+                code = await _live(wanted, stopping)
         finally:
             if wanted.store == "memory" or stopping.code:
                 await clear(place)
-    return stopping.code
+    return stopping.code or code
 
 
 async def clear(place: Place) -> int:
@@ -181,7 +199,8 @@ async def clear(place: Place) -> int:
     return len(await sweep(place.processes)) + await sweep_containers(runtime)
 
 
-async def _live(wanted: Wanted, stopping: Stopping) -> None:
+async def _live(wanted: Wanted, stopping: Stopping) -> int:
+    """Run the plane until it is told to stop; answers the exit code of the Executable with which it ends, or 0."""
     from attractor.client import Client
     from attractor.operators.devplane.cli import session
     from attractor.operators.devplane.controllers.declarations import containers_of, controllers_of, externals_of
@@ -190,6 +209,7 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
     from attractor.webhooks import WebhookSet
 
     screen, stop = Screen([part.name for part in wanted.parts]), asyncio.Event()
+    ending = Ending(wanted.exit_with) if wanted.exit_with else None
     async with _server(wanted) as client:
         await install(client, session.KINDS, WebhookSet().definitions(session.KINDS))
         machine = LocalProcesses(wanted.place.processes)
@@ -202,13 +222,23 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
                 screen.fact("kubeconfig", str(wanted.place.kubeconfig))
                 for doubt in wanted.doubts:
                     screen.fact("note", doubt)
+                _announce(wanted.ready_fd)
                 stopping.orderly = stop.set
-                async with _followed(client, screen, stop, logs=wanted.logs):
+                async with _followed(client, screen, stop, ending, logs=wanted.logs):
                     await stop.wait()
                     screen.fact("stopping", "processes and containers, then services; Ctrl-C again ends at once")
                     await session.take_down(client, screen.waiting)
                 screen.objects([])  # all are gone, also where the follower was not told yet
                 screen.fact("stopped", "nothing is left running")
+    return 0 if ending is None else ending.code
+
+
+def _announce(descriptor: int | None) -> None:
+    """Tell whoever started this plane in the background that it is there; who has gone meanwhile is not told."""
+    if descriptor is not None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(descriptor, str(os.getpid()).encode())
+        os.close(descriptor)
 
 
 @contextlib.asynccontextmanager
@@ -229,11 +259,13 @@ async def _apply(client: Client, parts: Sequence[Part]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _followed(client: Client, screen: Screen, stop: asyncio.Event, *, logs: bool) -> AsyncIterator[None]:
+async def _followed(
+    client: Client, screen: Screen, stop: asyncio.Event, ending: Ending | None, *, logs: bool
+) -> AsyncIterator[None]:
     """Tell what happens, and stop when somebody asks for it, while the block lasts."""
     tails = Tails(screen.output)
     async with asyncio.TaskGroup() as group:
-        following = [group.create_task(_follow(client, screen, stop, tails if logs else None))]
+        following = [group.create_task(_follow(client, screen, stop, tails if logs else None, ending))]
         if logs:
             following.append(group.create_task(tails.run()))
         try:
@@ -243,34 +275,19 @@ async def _followed(client: Client, screen: Screen, stop: asyncio.Event, *, logs
                 task.cancel()
 
 
-async def _follow(client: Client, screen: Screen, stop: asyncio.Event, tails: Tails | None) -> None:
-    from attractor.cache import Cache
-    from attractor.k8s.coordination_v1 import Lease
+async def _follow(
+    client: Client, screen: Screen, stop: asyncio.Event, tails: Tails | None, ending: Ending | None = None
+) -> None:
     from attractor.operators.devplane.cli import session
 
-    cache, changed = Cache(client, own_writes=False), asyncio.Event()
-    kinds: tuple[type[Resource], ...] = (*session.ORDER, Lease)
-    for kind in kinds:
-        cache.informer(kind).add_handler(lambda _: changed.set())
-    async with asyncio.TaskGroup() as group:
-        group.create_task(cache.run())
-        await cache.wait_synced()
-        while True:
-            changed.clear()
-            found = {kind.__name__: await cache.list(kind) for kind in session.ORDER}
+    async with session.followed(client) as views:
+        async for found in views:
             screen.objects(view.lines_of(found))
             if tails is not None:
                 _follow_output(tails, found["Executable"])
-            if await _is_asked_to_end(cache):
+            is_asked = not any(one.key == session.LEASE for one in found["Lease"])
+            if is_asked or (ending is not None and ending.is_reached(found)):
                 stop.set()
-            await changed.wait()
-
-
-async def _is_asked_to_end(cache: Cache) -> bool:
-    from attractor.k8s.coordination_v1 import Lease
-    from attractor.operators.devplane.cli.session import LEASE
-
-    return not any(one.key == LEASE for one in await cache.list(Lease))
 
 
 def _follow_output(tails: Tails, executables: Sequence[Any]) -> None:

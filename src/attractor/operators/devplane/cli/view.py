@@ -26,6 +26,8 @@ SHORT = {
     "ContainerNetwork": "network",
     "ContainerVolume": "volume",
 }
+NAME_STYLES = (("bold",), ("green",), ("yellow",), ("bold", "green"), ("bold", "yellow"))
+"""Styles of the names before lines that processes write, in turn."""
 COLOURS = {
     "Ready": "green",
     "Running": "green",

@@ -9,6 +9,10 @@ remembered before it is begun, and begun only on what the server says now, not o
 claimed by its number on the machine, so that whoever starts after a crash starts nothing twice. Its name plays no part
 in it: uid and number of the run do. Nothing is forgotten while a start is under way, and nothing is removed before it
 was stopped, which also cancels a start that somebody who died had begun.
+
+Each run carries the word for which it was begun (``spec.restart``, and the words of dependencies that it follows). A
+run whose word is no longer the one that is asked for is ended, and followed by another. So a restart is never lost and
+never done twice, also when it is asked for while a start waits or is under way.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from attractor.operators.devplane.api.executables import FINAL, MOVES, Executable
+from attractor.operators.devplane.api.executables import FINAL, MOVES, Executable, ExecutableReplicaSet
 from attractor.operators.devplane.api.services import Service
 from attractor.operators.devplane.api.templates import NotServed, Unresolved
+from attractor.operators.devplane.controllers.dependencies import KINDS, depended_keys, restart_word, unmet
 from attractor.operators.devplane.controllers.health import Answer, Prober, Question, answered, asked, due_at, health_of
 from attractor.operators.devplane.controllers.launch import Places, launch_of, needed, needed_keys, question_of
 from attractor.operators.devplane.drivers.processes import Processes
@@ -31,13 +36,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from attractor.operators.devplane.api.executables import ExecutableStatus, Phase, RestartPolicy
+    from attractor.operators.devplane.controllers.dependencies import Found
     from attractor.operators.devplane.drivers.processes import Launch, Run
     from attractor.runtime import Context, Controller
 
 LATER_S = 1.0
 """When to look again at what should be told anyway."""
 STRAY_GRACE_S = 6.0
-NEEDS = "needs"
+NEEDS, DEPENDS = "needs", "depends"
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,8 @@ class Executables(Reconciler[Executable]):
         """Take the next step of an Executable's life."""
         status = obj.status
         status.observed_generation = obj.metadata.generation
-        if status.phase in FINAL:
+        word = restart_word(obj, await dependencies(ctx, obj))
+        if status.phase in FINAL and (status.phase == "Terminated" or word == status.restart):
             return None
         known = await recalled(ctx, obj.metadata.uid)
         if known is None:
@@ -114,7 +121,7 @@ class Executables(Reconciler[Executable]):
         run = await ctx.external(Processes).look(obj.metadata.uid)
         if run is not None and status.restarts <= run.number:
             tell_facts(status, run)
-            result = await self._attend(ctx, obj, known, run)
+            result = await self._attend(ctx, obj, known, run, word)
         else:
             result = await self._go_on(ctx, obj, known, run)
         await self._tell_health(ctx, obj, known)
@@ -164,7 +171,7 @@ class Executables(Reconciler[Executable]):
 
     async def _go_on(self, ctx: Context, obj: Executable, known: Known, run: Run | None) -> Result | None:
         """Bring about a run that has not begun: the first one, or one after another that ended."""
-        if known.starting is not None:
+        if self._is_busy(known, obj):
             return Result(requeue_after_s=LATER_S)
         if obj.spec.stop:
             return await self._cancel(ctx, obj, known)
@@ -172,13 +179,8 @@ class Executables(Reconciler[Executable]):
             return Result(requeue_after_s=wait_s)
         if not await self._is_current(ctx, obj):
             return Result(requeue_after_s=LATER_S)
-        try:
-            launch = launch_of(obj.spec, await places(ctx, obj))
-        except Unresolved as missing:
-            obj.status.message = str(missing)
-            return None
-        except NotServed as mistake:
-            move(obj.status, "FailedToStart", str(mistake))
+        launch = await self._launch(ctx, obj)
+        if launch is None:
             return None
         if run is None:
             await self._clear_strays(ctx, obj.key, obj.metadata.uid)
@@ -186,13 +188,36 @@ class Executables(Reconciler[Executable]):
         obj.status.message = known.problem
         return None
 
+    def _is_busy(self, known: Known, obj: Executable) -> bool:
+        """Return whether a start is under way, or the stop of an earlier run, which would end the next one, too."""
+        return known.starting is not None or (known.stop == "under way" and not obj.spec.stop)
+
+    async def _launch(self, ctx: Context, obj: Executable) -> Launch | None:
+        """The process to be; None, and the reason in the status, while it waits for others or if it cannot be."""
+        others = await dependencies(ctx, obj, cached=False)
+        word = restart_word(obj, others)
+        if waits := self._unmet(obj, others):
+            obj.status.message = waits
+            return None
+        try:
+            return launch_of(obj.spec, await places(ctx, obj), word)
+        except Unresolved as missing:
+            obj.status.message = str(missing)
+        except NotServed as mistake:
+            move(obj.status, "FailedToStart", str(mistake))
+            obj.status.restart = word
+        return None
+
+    def _unmet(self, obj: Executable, others: Found) -> str:
+        return unmet(obj.spec, others)
+
     async def _is_current(self, ctx: Context, obj: Executable) -> bool:
         """Return whether the server says the same as the cache: one that lags may show an object that is long gone."""
         stored = await ctx.find(Executable, obj.key, cached=False)
         return stored is not None and stored.metadata.resource_version == obj.metadata.resource_version
 
     async def _begin(self, ctx: Context, known: Known, number: int, launch: Launch) -> None:
-        await ctx.remember(replace(known, starting=number), identity=known.uid)
+        await ctx.remember(replace(known, starting=number, stop=""), identity=known.uid)
         await ctx.start(begin, known.uid, number, launch)
 
     async def _cancel(self, ctx: Context, obj: Executable, known: Known) -> Result | None:
@@ -204,12 +229,15 @@ class Executables(Reconciler[Executable]):
             await self._stop(ctx, obj, known)
         return Result(requeue_after_s=LATER_S)
 
-    async def _attend(self, ctx: Context, obj: Executable, known: Known, run: Run) -> Result | None:
+    async def _attend(self, ctx: Context, obj: Executable, known: Known, run: Run, word: str) -> Result | None:
         """Look after the run that the status is about."""
+        is_asked_again = word != run.word and not obj.spec.stop
+        if is_asked_again and not await self._is_asked_again(ctx, obj, run):
+            return Result(requeue_after_s=LATER_S)
         if not run.is_live:
-            tell_end(obj, run)
+            tell_end(obj, run, is_asked_again=is_asked_again)
             return None
-        if obj.spec.stop:
+        if obj.spec.stop or is_asked_again:
             if known.stop != "under way":
                 await self._stop(ctx, obj, known)
             move(obj.status, "Stopping", known.problem)
@@ -218,6 +246,11 @@ class Executables(Reconciler[Executable]):
             return Result(requeue_after_s=LATER_S)
         move(obj.status, "Running")
         return await self._probe(ctx, obj, known, run)
+
+    async def _is_asked_again(self, ctx: Context, obj: Executable, run: Run) -> bool:
+        """Return whether the server says so, too: a cache that lags may show a word that was heeded long ago."""
+        is_current = await self._is_current(ctx, obj)
+        return is_current and restart_word(obj, await dependencies(ctx, obj, cached=False)) != run.word
 
     async def _stop(self, ctx: Context, obj: Executable, known: Known) -> None:
         await ctx.remember(replace(known, stop="under way"), identity=known.uid)
@@ -238,7 +271,7 @@ class Executables(Reconciler[Executable]):
                 coming.append((due - now).total_seconds())
                 continue
             try:
-                question = question_of(probe, obj.spec, await places(ctx, obj))
+                question = question_of(probe, obj.spec, await places(ctx, obj), run)
             except (Unresolved, NotServed) as problem:
                 obj.status.message = f"probe {probe.name}: {problem}"
                 continue
@@ -275,6 +308,15 @@ async def recalled(ctx: Context, uid: str) -> Known | None:
     return Known(uid) if known.starting is None else None
 
 
+async def dependencies(ctx: Context, obj: Executable, *, cached: bool = True) -> Found:
+    """Return what an Executable depends on, as far as it is there."""
+    wanted = {(one.kind, one.name) for one in obj.spec.depends_on}
+    return {
+        (kind, name): await ctx.find(KINDS[kind], Key(obj.metadata.namespace, name), cached=cached)
+        for kind, name in sorted(wanted)
+    }
+
+
 async def places(ctx: Context, obj: Executable) -> Places:
     """Return the addresses of the Services that an Executable asks for, and of those that it serves."""
     found = {name: await ctx.find(Service, Key(obj.metadata.namespace, name)) for name in needed(obj.spec)}
@@ -286,8 +328,12 @@ def executables(*changes: AsyncIterable[Key]) -> Controller:
     return controller(
         Executables(),
         name="executables",
-        watches=[Watches(Service, index=NEEDS)],
-        indexes=[Index(Executable, NEEDS, needed_keys)],
+        watches=[
+            Watches(Service, index=NEEDS),
+            Watches(Executable, index=DEPENDS),
+            Watches(ExecutableReplicaSet, index=DEPENDS),
+        ],
+        indexes=[Index(Executable, NEEDS, needed_keys), Index(Executable, DEPENDS, depended_keys)],
         sources=changes,
         externals=[Processes, Prober],
         workers=4,
@@ -314,13 +360,17 @@ def tell_facts(status: ExecutableStatus, run: Run) -> None:
     status.pid = run.pid
     status.started_at, status.finished_at = run.started_at, run.finished_at
     status.exit_code = run.exit_code
+    status.restart = run.word
     status.stdout_file, status.stderr_file = run.stdout_file, run.stderr_file
 
 
-def tell_end(executable: Executable, run: Run) -> None:
-    """Say what the end of a run leads to: another run, later, or the end of all."""
+def tell_end(executable: Executable, run: Run, *, is_asked_again: bool = False) -> None:
+    """Say what the end of a run leads to: another run, at once or later, or the end of all."""
     spec, status = executable.spec, executable.status
-    if run.state == "failed":
+    if is_asked_again or (run.is_stopped and not spec.stop):
+        status.restarts, status.backoff_seconds = run.number + 1, 0.0
+        move(status, "Starting", "starts again, as it was told to")
+    elif run.state == "failed":
         move(status, "FailedToStart", run.error)
     elif run.is_stopped:
         move(status, "Terminated")

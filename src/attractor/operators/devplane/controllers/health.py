@@ -23,9 +23,14 @@ EAGER_S = 1.0
 
 @dataclass(frozen=True)
 class Question:
-    """A probe to be made: a page, or a command in the environment of the process."""
+    """A probe to be made: a page, a connection, a line in files, or a command in the environment of the process."""
 
     url: str = ""
+    connection: tuple[str, str] = ("", "")
+    """Address and port."""
+    pattern: str = ""
+    files: tuple[tuple[str, int], ...] = ()
+    """Where a line with the pattern may be, and from which byte on."""
     launch: Launch | None = None
     timeout_s: float = 10.0
 
@@ -84,7 +89,8 @@ def due_at(probe: Probe, started_at: datetime, answer: Answer | None) -> datetim
     """
     if answer is None:
         return started_at + timedelta(seconds=probe.initial_delay_seconds)
-    if answer.is_awaited or (probe.schedule == "UntilSuccess" and not answer.problem):
+    is_once = probe.schedule == "UntilSuccess" or probe.log is not None
+    if answer.is_awaited or (is_once and not answer.problem):
         return None
     interval_s = probe.interval_seconds if answer.has_succeeded else min(probe.interval_seconds, EAGER_S)
     return answer.asked_at + timedelta(seconds=interval_s)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from attractor.operators.devplane.api.executables import Executable, ExecutableSpec, Probe
     from attractor.operators.devplane.api.services import Service
+    from attractor.operators.devplane.drivers.processes import Run
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,15 @@ def needed_keys(executable: Executable) -> list[str]:
 
 
 def _texts(probe: Probe) -> list[str]:
-    return [probe.http.url] if probe.http is not None else list(probe.command.command) if probe.command else []
+    """The texts of a probe that may have templates."""
+    if probe.http is not None:
+        return [probe.http.url]
+    if probe.tcp is not None:
+        return [probe.tcp.address, probe.tcp.port]
+    return list(probe.command.command) if probe.command is not None else []
 
 
-def launch_of(spec: ExecutableSpec, places: Places) -> Launch:
+def launch_of(spec: ExecutableSpec, places: Places, word: str = "") -> Launch:
     """The process; raises ``Unresolved`` when a Service has no place yet, ``NotServed`` when it never will."""
     return Launch(
         command=tuple(expand(text, places) for text in (*spec.command, *spec.args)),
@@ -67,14 +73,20 @@ def launch_of(spec: ExecutableSpec, places: Places) -> Launch:
         environment=tuple((one.name, expand(one.value, places)) for one in spec.env),
         env_files=tuple(spec.env_files),
         inherits=spec.inherit_env,
+        word=word,
     )
 
 
-def question_of(probe: Probe, spec: ExecutableSpec, places: Places) -> Question:
+def question_of(probe: Probe, spec: ExecutableSpec, places: Places, run: Run) -> Question:
     """Return the request or command of a probe; raises ``Unresolved`` and ``NotServed``."""
+    texts = tuple(expand(text, places) for text in _texts(probe))
     if probe.http is not None:
-        return Question(url=expand(probe.http.url, places), timeout_s=probe.timeout_seconds)
-    launch = launch_of(spec, places)
-    command = tuple(expand(text, places) for text in _texts(probe))
+        return Question(url=texts[0], timeout_s=probe.timeout_seconds)
+    if probe.tcp is not None:
+        return Question(connection=(texts[0], texts[1]), timeout_s=probe.timeout_seconds)
+    if probe.log is not None:
+        files = ((run.stdout_file, run.stdout_from), (run.stderr_file, run.stderr_from))
+        return Question(pattern=probe.log.pattern, files=files, timeout_s=probe.timeout_seconds)
+    launch, command = launch_of(spec, places), texts
     asking = Launch(command, launch.directory, launch.environment, launch.env_files, launch.inherits)
     return Question(launch=asking, timeout_s=probe.timeout_seconds)

@@ -29,6 +29,8 @@ class Launch:
     env_files: tuple[str, ...] = ()
     inherits: bool = True
     """Whether it also gets the controller's own environment."""
+    word: str = ""
+    """What the run is begun for: it is remembered with it, and nothing else is made of it."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,13 @@ class Run:
     """Whether it was told to stop before it ended."""
     error: str = ""
     """Why it failed, for people."""
+    word: str = ""
+    """The word of its launch."""
     stdout_file: str = ""
     stderr_file: str = ""
+    stdout_from: int = 0
+    """How long the file was when the run began."""
+    stderr_from: int = 0
 
     @property
     def is_live(self) -> bool:

@@ -40,6 +40,8 @@ class ModelRun(NamedTuple):
     is_stopped: bool = False
     is_removed: bool = False
     """Whether nothing is written down about it, although it lives."""
+    word: str = ""
+    """What it was begun for."""
 
     @property
     def is_live(self) -> bool:
@@ -58,6 +60,7 @@ class ModelRun(NamedTuple):
             finished_at=LONG_AGO if is_over else None,
             exit_code=None if not is_over else FAILURE if not self.is_stopped else 143,
             is_stopped=self.is_stopped,
+            word=self.word,
         )
 
 
@@ -77,7 +80,7 @@ class ProcessesModel:
     def start(self, key: Key, uid: str, number: int, launch: Launch) -> None:
         """Send a shim, which claims the run if nobody has."""
         if number not in {run.number for run in self._of(uid)}:
-            self.runs = tuple(sorted((*self.runs, ModelRun(key, uid, number, "sent"))))
+            self.runs = tuple(sorted((*self.runs, ModelRun(key, uid, number, "sent", word=launch.word))))
 
     def stop(self, key: Key, uid: str, grace_s: float) -> None:
         """End or cancel every run."""
@@ -196,10 +199,11 @@ def _is_settled(stored: Executable, runs: list[ModelRun]) -> bool:
     if status.phase == "":
         return not stored.spec.start and not runs
     if status.phase == "Starting":
-        return status.message.startswith("waits for Service") and not runs
+        return status.message.startswith("waits for ") and not runs
     latest = max(runs, key=lambda run: run.number, default=None)
     is_running = latest is not None and latest.state == "running" and latest.number == status.restarts
-    return status.phase == "Running" and is_running and not stored.spec.stop
+    is_meant = latest is not None and latest.word == stored.spec.restart == status.restart
+    return status.phase == "Running" and is_running and is_meant and not stored.spec.stop
 
 
 MOST = 2

@@ -68,6 +68,7 @@ def order_of(launch: Launch, mark: str, ambient: Mapping[str, str]) -> dict[str,
         "program": program,
         "command": list(launch.command),
         "environment": environment | {MARK: mark},
+        "word": launch.word,
     }
 
 

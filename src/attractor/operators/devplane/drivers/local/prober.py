@@ -1,9 +1,10 @@
-"""``LocalProber``: asks a process over HTTP, or with a command beside it; never raises, and is in time."""
+"""``LocalProber``: asks a process over HTTP or TCP, with a command, or looks at its output; never raises, in time."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -15,6 +16,8 @@ from attractor.operators.devplane.drivers.local.launch import CannotStart, order
 from attractor.operators.local import processes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from attractor.operators.devplane.controllers.health import Question
     from attractor.operators.devplane.drivers.processes import Launch
     from attractor.operators.local.processes import Process
@@ -30,11 +33,35 @@ class LocalProber:
         """Empty when it is healthy, else why not."""
         try:
             async with asyncio.timeout(question.timeout_s):
-                return await (_command(question.launch) if question.launch is not None else _page(question.url))
+                return await _answer(question)
         except TimeoutError:
             return f"no answer within {question.timeout_s:g} s"
-        except (OSError, CannotStart, ValueError) as error:
+        except (OSError, CannotStart, ValueError, re.error) as error:
             return str(error) or type(error).__name__
+
+
+async def _answer(question: Question) -> str:
+    if question.launch is not None:
+        return await _command(question.launch)
+    if question.pattern:
+        return await asyncio.to_thread(_line, question.pattern, question.files)
+    if question.url:
+        return await _page(question.url)
+    address, port = question.connection
+    _, writer = await asyncio.open_connection(address, port)
+    writer.close()
+    return ""
+
+
+def _line(pattern: str, files: Sequence[tuple[str, int]]) -> str:
+    """Look for a line in what a run has written."""
+    wanted = re.compile(pattern.encode())
+    for name, begin in files:
+        with suppress(FileNotFoundError), open(name, "rb") as file:
+            file.seek(begin)
+            if any(wanted.search(line) for line in file):
+                return ""
+    return f"no line matches {pattern!r} yet"
 
 
 async def _page(url: str) -> str:

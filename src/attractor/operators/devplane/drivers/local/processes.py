@@ -15,11 +15,13 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from attractor.operators.devplane.drivers.local import shim
 from attractor.operators.devplane.drivers.local.launch import CannotStart, order_of
-from attractor.operators.devplane.drivers.local.records import Records
+from attractor.operators.devplane.drivers.local.output import OutputClock
+from attractor.operators.devplane.drivers.local.records import KEPT_RUNS, Records
 from attractor.operators.local import processes
 from attractor.runtime.toolkit.channel import Channel
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 POLL_S = 0.01
 KILL_S = 5.0
 """How long what was killed may take to go."""
+CLOCK_S = 1.0
+"""How often it is noted how much processes have written."""
 LEFT_BEHIND_S = 1.0
 """How long what earlier runs left behind may take to end, when the process is started again."""
 
@@ -57,6 +61,8 @@ class LocalProcesses:
     async def __aenter__(self) -> Self:
         self._group = await asyncio.TaskGroup().__aenter__()
         self._records.open()
+        task = self._group.create_task(self._keep_time())
+        self._tasks.add(task)
         for key in self._records.all().values():
             self.changes.send(key)
         return self
@@ -81,11 +87,12 @@ class LocalProcesses:
     async def start(self, key: Key, uid: str, number: int, launch: Launch) -> None:
         """Begin a run, unless it was claimed; what earlier runs left behind is ended first."""
         home = self._records.prepare(key, uid, number)
-        await self._end(uid, LEFT_BEHIND_S, range(number))
+        await self._end(uid, LEFT_BEHIND_S, range(max(0, number - KEPT_RUNS), number))
+        self._records.forget_runs(uid, number - KEPT_RUNS)
         try:
             order = order_of(launch, mark_of(uid, number), os.environ)
         except CannotStart as error:
-            shim.claim(str(home), {"failed": str(error)})
+            shim.claim(str(home), {"failed": str(error), "word": launch.word})
         else:
             output = {stream: self._records.output(uid, stream) for stream in ("stdout", "stderr")}
             await asyncio.to_thread(_spawn, {**order, **output, "home": str(home.absolute())})
@@ -145,6 +152,13 @@ class LocalProcesses:
             task = self._group.create_task(self._tell_changes(uid, state))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    async def _keep_time(self) -> None:
+        """Note how much is written, for as long as anybody may write."""
+        clock = OutputClock()
+        while True:
+            clock.look(self._records.directories(), time.time())
+            await asyncio.sleep(CLOCK_S)
 
     async def _tell_changes(self, uid: str, known: str) -> None:
         """Tell of each change of a run until it is over, and let the kernel forget its shim."""

@@ -5,6 +5,9 @@ UID/stdout, stderr  what its runs wrote
 UID/runs/N/claim    who decides about run N: its shim, or that it failed, or that it was cancelled; it never changes
 UID/runs/N/state    from the shim: the process, then how it ended; or why there is none
 UID/runs/N/stop     it was told to stop
+UID/times           see ``output``
+
+Of an Executable the last ten runs are kept, at least.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 NOBODY = Process(0, 0)
 _GONE = ".gone-"
+KEPT_RUNS = 10
 
 
 class Record(NamedTuple):
@@ -75,6 +79,16 @@ class Records:
             beside.write_text(f"{key.namespace}/{key.name}")
             beside.replace(named)
         return home
+
+    def forget_runs(self, uid: str, before: int) -> None:
+        """Delete the records of runs before a number: they are over, and nobody asks for them any more."""
+        for home in self.homes(uid):
+            if int(home.name) < before:
+                shutil.rmtree(home, ignore_errors=True)
+
+    def directories(self) -> list[Path]:
+        """The directories of all Executables."""
+        return [path.parent for path in self._directory.glob("[!.]*/name")]
 
     def output(self, uid: str, stream: str) -> str:
         """Return the path of the log file of an Executable's runs."""
@@ -123,8 +137,11 @@ class Records:
             exit_code=said.get("exitCode"),
             is_stopped=(home / "stop").exists(),
             error=error,
+            word=claim.get("word", ""),
             stdout_file=self.output(uid, "stdout"),
             stderr_file=self.output(uid, "stderr"),
+            stdout_from=said.get("stdoutFrom", 0),
+            stderr_from=said.get("stderrFrom", 0),
         )
         return Record(run, keeper, process)
 

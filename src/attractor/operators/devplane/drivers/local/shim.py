@@ -69,6 +69,14 @@ def started(pid: int) -> int:
         return int(file.read().rpartition(")")[2].split()[19])
 
 
+def size(path: str) -> int:
+    """Return the length of a file; 0 when it is not there."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
 def boot() -> str:
     """Return the boot id of the machine: another boot has other processes, whatever their numbers."""
     with open("/proc/sys/kernel/random/boot_id") as file:
@@ -117,17 +125,18 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     order = json.load(sys.stdin)
     home = order["home"]
-    mine = {"pid": os.getpid(), "started": started(os.getpid()), "boot": boot()}
+    mine = {"pid": os.getpid(), "started": started(os.getpid()), "boot": boot(), "word": order["word"]}
     if not claim(home, mine):
         return
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    begins = {f"{stream}From": size(order[stream]) for stream in ("stdout", "stderr")}
     try:
         os.chdir(order["directory"])
         pid = spawn(order)
     except OSError as error:
         write(home, {"errno": error.errno, "program": order["program"]})
         return
-    state: Json = {"pid": pid, "started": started(pid), "startedAt": time.time()}
+    state: Json = {"pid": pid, "started": started(pid), "startedAt": time.time(), **begins}
     write(home, state)
     os.close(1)
     watch(home, pid, state)
