@@ -63,14 +63,12 @@ STOPPED = ExecutableStatus(phase="Terminated")
 def test_a_dependency_is_met_or_it_is_said_why_not(
     condition: DependencyCondition, status: ExecutableStatus, why: str
 ) -> None:
-    spec = ExecutableSpec(command=["serve"], depends_on=[Dependency(name="db", condition=condition)])
-    said = unmet(spec, {("Executable", "db"): executable("db", status)})
+    said = unmet([Dependency(name="db", condition=condition)], {("Executable", "db"): executable("db", status)})
     assert said == (why and f"waits for Executable db, which {why}")
 
 
 def test_a_dependency_that_is_not_there_is_waited_for() -> None:
-    spec = ExecutableSpec(command=["serve"], depends_on=[Dependency(name="db")])
-    assert unmet(spec, {}) == "waits for Executable db, which is not there"
+    assert unmet([Dependency(name="db")], {}) == "waits for Executable db, which is not there"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +95,7 @@ def test_all_replicas_of_a_set_count(
         status=status,
     )
     wanted = Dependency(name="db", kind="ExecutableReplicaSet", condition=condition)
-    said = unmet(ExecutableSpec(command=["serve"], depends_on=[wanted]), {("ExecutableReplicaSet", "db"): db})
+    said = unmet([wanted], {("ExecutableReplicaSet", "db"): db})
     assert said == (why and f"waits for ExecutableReplicaSet db, which {why}")
 
 

@@ -138,13 +138,13 @@ def _part(place: str, document: Any, namespace: str) -> Part:
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         raise ApplicationError(f"{place}: this {kind} has no name", "write `metadata: {name: ...}`")
     part = Part(place, {**document, "metadata": {"namespace": namespace, **metadata}})
-    _check_fields(part, KINDS[kind])
+    check_fields(part)
     return part
 
 
-def _check_fields(part: Part, kind: type[Resource]) -> None:
-    """Raise ``ApplicationError`` for a field that the kind does not have."""
-    schema = kind.crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+def check_fields(part: Part) -> None:
+    """Raise ``ApplicationError`` for a field that the kind of a part does not have."""
+    schema = KINDS[part.kind].crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     for path, fields in _unknown(part.object, schema, ""):
         name = path.rpartition(".")[2]
         near = difflib.get_close_matches(name, fields, n=1)

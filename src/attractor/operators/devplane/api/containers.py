@@ -31,6 +31,7 @@ from attractor.objects.resource import (
 from attractor.operators.devplane.api.executables import (
     GROUP,
     VERSION,
+    Dependency,
     EnvVar,
     Health,
     Port,
@@ -176,6 +177,8 @@ class ContainerSpec(Struct):
     """All must succeed for it to be healthy; a command runs inside the container."""
     start: bool = True
     """Whether it is to run at all; it may be created first and started later."""
+    depends_on: Annotated[list[Dependency], Meta(max_length=64), ListMap("kind", "name")] = field(default_factory=list)
+    """Where ``start`` is false: it becomes true as soon as all of these are there."""
     stop: bool = False
     """Whether it is to end, for good."""
     stop_grace_seconds: Annotated[int, Meta(ge=0, le=3600)] = 10

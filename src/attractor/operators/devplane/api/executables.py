@@ -140,7 +140,7 @@ class Dependency(
     """Another part of the application that comes first."""
 
     name: ServiceName
-    kind: Literal["Executable", "ExecutableReplicaSet"] = "Executable"
+    kind: Literal["Executable", "ExecutableReplicaSet", "Container"] = "Executable"
     condition: DependencyCondition = "Healthy"
     """Started: it runs, or has run. Healthy: it runs, and its probes succeed. Completed: it ended with exit code 0."""
     restart: bool = False

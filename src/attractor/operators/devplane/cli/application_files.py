@@ -1,7 +1,8 @@
-"""The files of an application, found and read: objects in YAML, or a Procfile."""
+"""The files of an application, found and read: objects in YAML, compose files, a Procfile."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,26 +10,43 @@ from typing import TYPE_CHECKING
 from attractor.cli.terminal import UsageError
 from attractor.operators.devplane.api import procfile
 from attractor.operators.devplane.api.application import read
+from attractor.operators.devplane.api.compose.document import Source, is_compose
+from attractor.operators.devplane.api.compose.translation import translate
+from attractor.operators.devplane.drivers.local.launch import variables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor.operators.devplane.api.application import Part
 
-DEFAULTS = ("app.yaml", "Procfile")
+DEFAULTS = ("app.yaml", "compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "Procfile")
 """What is run when no file is named: the first of these that is there."""
 DOTENV = ".env"
 
 
-def parts_of(names: Sequence[str]) -> list[Part]:
-    """The objects of these files, or of what is there; raises ``UsageError``, ``ApplicationError``."""
-    files = [_content(name) for name in names or [_default()]]
-    given = [(name, text) for name, text in files if not procfile.is_procfile(name)]
-    parts = read(given) if given or not files else []
-    for name, text in files:
-        if procfile.is_procfile(name):
-            parts += procfile.parts(name, text, env_files=[DOTENV] if Path(DOTENV).is_file() else [])
-    return parts
+def parts_of(names: Sequence[str], profiles: Sequence[str] = ()) -> tuple[list[Part], list[str]]:
+    """The objects of these files, or of what is there, and notes about what was left out.
+
+    Raises ``UsageError``, ``ApplicationError``.
+    """
+    files = dict(_content(name) for name in names or [_default()])
+    procfiles = [name for name in files if procfile.is_procfile(name)]
+    composed = [name for name in files if name not in procfiles and is_compose(files[name])]
+    objects = [(name, text) for name, text in files.items() if name not in procfiles and name not in composed]
+    parts = read(objects) if objects else []
+    for name in procfiles:
+        parts += procfile.parts(name, files[name], env_files=[DOTENV] if Path(DOTENV).is_file() else [])
+    if not composed:
+        return parts, []
+    source = Source(lambda path: files.get(path) or Path(path).read_text(encoding="utf-8"), _variables(composed[0]))
+    translated = translate(composed, source, profiles)
+    return [*parts, *translated.parts], translated.notes
+
+
+def _variables(name: str) -> dict[str, str]:
+    """The variables of compose files: those of ``.env`` beside the first, and over them the environment."""
+    dotenv = Path(name).parent / DOTENV
+    return {**(variables(dotenv.read_text()) if dotenv.is_file() else {}), **os.environ}
 
 
 def _default() -> str:

@@ -61,6 +61,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parts = parser.add_subparsers(dest="part", metavar="COMMAND", required=True)
     _add_up(parts)
+    convert = add_part(
+        parts, "convert", "Show compose files or a Procfile as objects", "attractor dev convert compose.yaml"
+    )
+    convert.add_argument("files", nargs="*", metavar="FILE", help="what `attractor dev up` takes")
+    _add_profiles(convert)
+    _add_json(convert)
+    convert.set_defaults(run=_run_convert)
     for name in ("status", "ps"):
         status = _part(parts, name, "Show what runs, and where", f"attractor dev {name}")
         _add_json(status)
@@ -100,6 +107,12 @@ def _add_state_dir(part: Any) -> None:
 
 def _add_json(part: Any) -> None:
     part.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def _add_profiles(part: Any) -> None:
+    part.add_argument(
+        "--profile", action="append", default=[], dest="profiles", metavar="NAME", help="a profile of compose files"
+    )
 
 
 def _add_timeout(part: Any) -> None:
@@ -156,8 +169,10 @@ def _add_up(parts: Any) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="YAML files or a Procfile; - for standard input (default: app.yaml or Procfile, whichever is there)",
+        help="YAML files, compose files or a Procfile; - for standard input "
+        "(default: app.yaml, compose.yaml or Procfile, whichever is there)",
     )
+    _add_profiles(part)
     part.add_argument("--logs", action="store_true", help="show what the processes write")
     part.add_argument("-d", "--detach", action="store_true", help="run in the background, and return when it is up")
     part.add_argument("--exit-with", metavar="NAME", type=object_name, default="", help="end when this Executable does")
@@ -194,11 +209,11 @@ def _run_up(args: argparse.Namespace) -> int:
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     try:
-        parts = parts_of(args.files)
+        parts, notes = parts_of(args.files, args.profiles)
         _check_exit_with(args.exit_with, [part.name for part in parts if part.kind == "Executable"])
         if args.detach:
             return _run_detached(args)
-        place, doubted = _place(args), doubts(parts)
+        place, doubted = _place(args), [*notes, *doubts(parts)]
         wanted = up.Wanted(place, parts, doubted, args.store, args.listen, args.logs, args.exit_with, args.ready_fd)
         return asyncio.run(up.up(wanted))
     except (ApplicationError, serve.ServeError) as error:
@@ -209,6 +224,24 @@ def _run_up(args: argparse.Namespace) -> int:
             raise
         first = _first(refused)
         raise UsageError(str(first), getattr(first, "hint", "")) from errors
+
+
+def _run_convert(args: argparse.Namespace) -> int:
+    import yaml
+
+    from attractor.operators.devplane.api.application import ApplicationError
+    from attractor.operators.devplane.cli.application_files import parts_of
+
+    try:
+        parts, notes = parts_of(args.files, args.profiles)
+    except ApplicationError as error:
+        raise UsageError(str(error), error.hint) from error
+    objects = [part.object for part in parts]
+    text = json_line(objects) if args.json else yaml.safe_dump_all(objects, sort_keys=False).rstrip()
+    say([text])
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    return 0
 
 
 def _check_exit_with(name: str, known: Sequence[str]) -> None:
@@ -225,7 +258,8 @@ def _run_detached(args: argparse.Namespace) -> int:
     if "-" in args.files or args.exit_with:
         what = "--exit-with" if args.exit_with else "standard input"
         raise UsageError(f"--detach does not go with {what}", "leave --detach out, or give files")
-    words = [*args.files, "--store", args.store, "--listen", args.listen, "--state-dir", str(args.state_dir)]
+    profiles = [word for profile in args.profiles for word in ("--profile", profile)]
+    words = [*args.files, *profiles, "--store", args.store, "--listen", args.listen, "--state-dir", str(args.state_dir)]
     place = _place(args)
     pid = start(place, [*words, "--log-level", args.log_level, *(["--logs"] if args.logs else [])])
     say(

@@ -1,33 +1,38 @@
-"""Dependencies of an Executable: which are not there yet, and whose restarts it follows. Pure."""
+"""Dependencies of Executables and Containers: which are not there yet, and whose restarts are followed. Pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
 from attractor.objects.gvk import Key
+from attractor.operators.devplane.api.containers import Container
 from attractor.operators.devplane.api.executables import FINAL, Executable, ExecutableReplicaSet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from attractor.objects.resource import Resource
-    from attractor.operators.devplane.api.executables import Dependency, ExecutableSpec
+    from attractor.operators.devplane.api.executables import Dependency
 
 Found: TypeAlias = "Mapping[tuple[str, str], Resource | None]"
 """What the dependencies of an Executable are at the moment, by kind and name."""
 
-KINDS: Mapping[str, type[Resource]] = {kind.__name__: kind for kind in (Executable, ExecutableReplicaSet)}
+KINDS: Mapping[str, type[Resource]] = {kind.__name__: kind for kind in (Executable, ExecutableReplicaSet, Container)}
 """What may be depended on."""
+ENDED = frozenset({"Finished", "Exited"})
+"""The phases of an Executable and of a Container that ended by itself."""
+OVER = frozenset({*FINAL, "Exited", "NotFound"})
+"""The phases in which neither runs, nor will by itself."""
 
 
-def depended_keys(executable: Executable) -> list[str]:
+def depended_keys(waiting: Executable | Container) -> list[str]:
     """The dependencies as ``namespace/name``: the index by which a change of one leads to those who wait for it."""
-    return [str(Key(executable.metadata.namespace, one.name)) for one in executable.spec.depends_on]
+    return [str(Key(waiting.metadata.namespace, one.name)) for one in waiting.spec.depends_on]
 
 
-def unmet(spec: ExecutableSpec, found: Found) -> str:
-    """What an Executable waits for, for people; empty when all dependencies are as it needs them."""
-    reasons = (_unmet(one, found.get((one.kind, one.name))) for one in spec.depends_on)
+def unmet(dependencies: Sequence[Dependency], found: Found) -> str:
+    """What is waited for, for people; empty when all dependencies are as they are needed."""
+    reasons = (_unmet(one, found.get((one.kind, one.name))) for one in dependencies)
     return "; ".join(reason for reason in reasons if reason)
 
 
@@ -40,8 +45,8 @@ def _unmet(dependency: Dependency, other: Resource | None) -> str:
 
 
 def _lacking(dependency: Dependency, other: Resource) -> str:
-    """What an Executable lacks to be what its dependents need."""
-    assert isinstance(other, Executable)
+    """What an Executable or a Container lacks to be what its dependents need."""
+    assert isinstance(other, Executable | Container)
     status = other.status
     match dependency.condition:
         case "Started":
@@ -51,16 +56,16 @@ def _lacking(dependency: Dependency, other: Resource) -> str:
                 return _why_not_running(other)
             return "" if status.health == "Healthy" else "is not healthy yet"
         case "Completed":
-            if status.phase == "Finished" and status.exit_code == 0:
+            if status.phase in ENDED and status.exit_code == 0:
                 return ""
-            return _why_not_running(other) if status.phase in FINAL else "has not completed yet"
+            return _why_not_running(other) if status.phase in OVER else "has not completed yet"
 
 
-def _why_not_running(other: Executable) -> str:
+def _why_not_running(other: Executable | Container) -> str:
     status = other.status
-    if status.phase not in FINAL:
+    if status.phase not in OVER:
         return "does not run yet"
-    if status.phase == "Finished":
+    if status.phase in ENDED:
         return f"has ended with exit code {status.exit_code}; restart it"
     return "was told to stop" if status.phase == "Terminated" else "has failed; see why, and restart it"
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterable
     from datetime import datetime
 
+    from attractor.operators.devplane.api.containers import Container
     from attractor.operators.devplane.api.executables import ExecutableStatus, Phase, RestartPolicy
     from attractor.operators.devplane.controllers.dependencies import Found
     from attractor.operators.devplane.drivers.processes import Launch, Run
@@ -209,7 +210,7 @@ class Executables(Reconciler[Executable]):
         return None
 
     def _unmet(self, obj: Executable, others: Found) -> str:
-        return unmet(obj.spec, others)
+        return unmet(obj.spec.depends_on, others)
 
     async def _is_current(self, ctx: Context, obj: Executable) -> bool:
         """Return whether the server says the same as the cache: one that lags may show an object that is long gone."""
@@ -231,7 +232,7 @@ class Executables(Reconciler[Executable]):
 
     async def _attend(self, ctx: Context, obj: Executable, known: Known, run: Run, word: str) -> Result | None:
         """Look after the run that the status is about."""
-        is_asked_again = word != run.word and not obj.spec.stop
+        is_asked_again = not obj.spec.stop and (run.is_stopped or word != run.word)
         if is_asked_again and not await self._is_asked_again(ctx, obj, run):
             return Result(requeue_after_s=LATER_S)
         if not run.is_live:
@@ -250,7 +251,8 @@ class Executables(Reconciler[Executable]):
     async def _is_asked_again(self, ctx: Context, obj: Executable, run: Run) -> bool:
         """Return whether the server says so, too: a cache that lags may show a word that was heeded long ago."""
         is_current = await self._is_current(ctx, obj)
-        return is_current and restart_word(obj, await dependencies(ctx, obj, cached=False)) != run.word
+        word = restart_word(obj, await dependencies(ctx, obj, cached=False))
+        return is_current and (run.is_stopped or word != run.word)
 
     async def _stop(self, ctx: Context, obj: Executable, known: Known) -> None:
         await ctx.remember(replace(known, stop="under way"), identity=known.uid)
@@ -308,8 +310,8 @@ async def recalled(ctx: Context, uid: str) -> Known | None:
     return Known(uid) if known.starting is None else None
 
 
-async def dependencies(ctx: Context, obj: Executable, *, cached: bool = True) -> Found:
-    """Return what an Executable depends on, as far as it is there."""
+async def dependencies(ctx: Context, obj: Executable | Container, *, cached: bool = True) -> Found:
+    """Return what an Executable or a Container depends on, as far as it is there."""
     wanted = {(one.kind, one.name) for one in obj.spec.depends_on}
     return {
         (kind, name): await ctx.find(KINDS[kind], Key(obj.metadata.namespace, name), cached=cached)
@@ -367,7 +369,7 @@ def tell_facts(status: ExecutableStatus, run: Run) -> None:
 def tell_end(executable: Executable, run: Run, *, is_asked_again: bool = False) -> None:
     """Say what the end of a run leads to: another run, at once or later, or the end of all."""
     spec, status = executable.spec, executable.status
-    if is_asked_again or (run.is_stopped and not spec.stop):
+    if is_asked_again:
         status.restarts, status.backoff_seconds = run.number + 1, 0.0
         move(status, "Starting", "starts again, as it was told to")
     elif run.state == "failed":
