@@ -12,8 +12,11 @@ from attractor.objects.resource import ObjectMeta
 from attractor.operators.devplane.api.executables import Executable, ExecutableSpec
 from attractor.operators.devplane.api.services import Service
 from attractor.operators.devplane.controllers.executables import Known, executables
+from attractor.operators.devplane.controllers.file_watches import file_watches
 from attractor.operators.devplane.controllers.health import Prober
 from attractor.operators.devplane.controllers.replica_sets import replicasets
+from attractor.operators.devplane.drivers.files import Files
+from attractor.operators.devplane.drivers.local.files import LocalFiles
 from attractor.operators.devplane.drivers.local.prober import LocalProber
 from attractor.operators.devplane.drivers.local.processes import LocalProcesses
 from attractor.operators.devplane.drivers.processes import Processes
@@ -112,8 +115,8 @@ async def plane(directory: Path) -> AsyncIterator[Plane]:
     """A plane that keeps its state in a directory; all its processes are ended with it."""
     async with ClusterUnderTest() as cluster, LocalProcesses(directory) as machine:
         await cluster.install(Service)
-        declared = (executables(machine.changes), replicasets)
-        externals = {Processes: machine, Prober: LocalProber()}
+        declared = (executables(machine.changes), replicasets, file_watches)
+        externals = {Processes: machine, Prober: LocalProber(), Files: LocalFiles()}
         try:
             async with cluster.running(*declared, externals=externals) as manager:
                 yield Plane(cluster, manager, declared[0], directory)

@@ -147,6 +147,16 @@ class Dependency(
     """Whether this process is started again whenever the other one was told to."""
 
 
+class Watch(Struct):
+    """Files whose change starts the process again."""
+
+    paths: Annotated[list[Annotated[str, Meta(min_length=1, max_length=1024)]], Meta(min_length=1, max_length=64)]
+    """Patterns such as ``src/**/*.py``, seen from the working directory; a directory stands for all in it."""
+    ignore: Annotated[list[Annotated[str, Meta(max_length=1024)]], Meta(max_length=64)] = field(default_factory=list)
+    debounce_seconds: Annotated[float, Meta(ge=0.1, le=60)] = 0.5
+    """How long the files must have stayed the same; they are looked at as often."""
+
+
 class ExecutableSpec(Struct):
     """The process that is wanted."""
 
@@ -169,6 +179,8 @@ class ExecutableSpec(Struct):
     """Each run begins when all of these are there."""
     restart: Annotated[str, Meta(max_length=253)] = ""
     """Any word; when it changes, the process is ended and started again, also one that has ended by itself."""
+    watch: Watch | None = None
+    """Files whose change is a reason to restart."""
     serves: Annotated[list[Serves], Meta(max_length=16), ListMap("service")] = field(default_factory=list)
     probes: Annotated[list[Probe], Meta(max_length=16), ListMap("name")] = field(default_factory=list)
     """All must succeed for it to be healthy; without any, running is healthy."""

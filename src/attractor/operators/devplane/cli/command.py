@@ -84,6 +84,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_timeout(restart)
     _add_json(restart)
     restart.set_defaults(run=_run_restart)
+    mcp = _part(
+        parts, "mcp", "Serve coding assistants, on stdin and stdout", "attractor dev mcp --state-dir .attractor"
+    )
+    mcp.set_defaults(run=_run_mcp)
     down = _part(parts, "down", "Stop it, and wait until nothing is left", "attractor dev down")
     _add_json(down)
     down.set_defaults(run=_run_down)
@@ -369,6 +373,13 @@ def _run_restart(args: argparse.Namespace) -> int:
 
     outcome = _asked(args, lambda client: restart(client, args.names, args.timeout, is_awaited=not args.no_wait))
     return _told(args, outcome, f"{', '.join(args.names)}: restarted")
+
+
+def _run_mcp(args: argparse.Namespace) -> int:
+    from attractor.operators.devplane.cli.mcp import serve
+
+    asyncio.run(serve(_place(args)))
+    return 0
 
 
 def _run_down(args: argparse.Namespace) -> int:

@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING
 
 from attractor.operators.devplane.controllers.container_execs import execs
 from attractor.operators.devplane.controllers.container_networks import connections, networks, volumes
+from attractor.operators.devplane.controllers.container_starts import container_starts
 from attractor.operators.devplane.controllers.containers import containers
 from attractor.operators.devplane.controllers.endpoints import container_endpoints, endpoints
 from attractor.operators.devplane.controllers.executables import executables as executables_of
+from attractor.operators.devplane.controllers.file_watches import file_watches
 from attractor.operators.devplane.controllers.health import Prober
 from attractor.operators.devplane.controllers.replica_sets import replicasets
 from attractor.operators.devplane.controllers.services import services
+from attractor.operators.devplane.drivers.files import Files
+from attractor.operators.devplane.drivers.local.files import LocalFiles
 from attractor.operators.devplane.drivers.local.prober import LocalProber
 from attractor.operators.devplane.drivers.local.processes import LocalProcesses
 from attractor.operators.devplane.drivers.local.proxy import LocalProxies
@@ -53,18 +57,24 @@ def containers_of(directory: Path, environment: Mapping[str, str]) -> PlaneConta
 
 def controllers_of(machine: LocalProcesses, runtime: PlaneContainers) -> tuple[Controller, ...]:
     """All controllers of the developer control plane, with processes and containers on this machine."""
-    processes = (executables_of(machine.changes), replicasets, services, endpoints)
+    processes = (executables_of(machine.changes), replicasets, services, endpoints, file_watches)
     return (*processes, *container_controllers(runtime))
 
 
 def container_controllers(runtime: PlaneContainers) -> tuple[Controller, ...]:
     """The controllers of containers and of what they share."""
-    return containers(runtime.keys), execs, networks, volumes, connections, container_endpoints
+    return containers(runtime.keys), container_starts, execs, networks, volumes, connections, container_endpoints
 
 
 def externals_of(machine: LocalProcesses, runtime: PlaneContainers) -> dict[type, object]:
     """The outside systems that they need; some are async context managers, and are entered by whoever runs them."""
-    return {Processes: machine, Prober: LocalProber(), Proxies: LocalProxies(), ContainerRuntime: runtime}
+    return {
+        Processes: machine,
+        Prober: LocalProber(),
+        Proxies: LocalProxies(),
+        Files: LocalFiles(),
+        ContainerRuntime: runtime,
+    }
 
 
 _directory = state_directory(os.environ)

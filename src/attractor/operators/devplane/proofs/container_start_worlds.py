@@ -45,7 +45,7 @@ def started_in_the_end(look: WorldState) -> bool:
 
 
 def starting() -> World:
-    """The dependency starts, and is healthy later; with a crash, a lost answer, and a cache filled by a lagging server."""
+    """The dependency starts, and is healthy later; with a crash, a lost answer, and a stale list."""
     return World(
         controllers=[container_starts],
         objects=[container(WEB, DB.name), container(DB)],
