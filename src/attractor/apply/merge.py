@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attractor.apply.atoms import DEDUCED, LIST, MAP, Atom
 from attractor.apply.fieldset import element_text
 from attractor.apply.typing import Untypable, item_element
+from attractor.objects.field import repeated
 
 if TYPE_CHECKING:
     from attractor.objects.json_types import JsonObject
@@ -58,7 +59,7 @@ def _merge_lists(atom: Atom, live: list[Any], applied: list[Any]) -> list[Any]:
         live_items[element] = None if element in live_items else item  # duplicates do not merge
     applied_items = dict(zip(theirs, applied, strict=True))
     if len(applied_items) < len(theirs):
-        twice = next(element for index, element in enumerate(theirs) if element in theirs[:index])
+        twice = theirs[min(repeated(theirs))]
         raise Untypable(f"duplicate entries for key {element_text(twice)}")
 
     def merged(element: str) -> Any:

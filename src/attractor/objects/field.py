@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
 _TITLES = {
     "FieldValueNotFound": "Not found",
@@ -154,3 +154,18 @@ def _shown(value: Any) -> str:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # an integer of more than 64 bits, which Go prints for floats below 1e21
         return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def repeated(values: Iterable[Hashable]) -> set[int]:
+    """The places of values that were there before, in one pass: looking back from each would be quadratic.
+
+    >>> sorted(repeated(["a", "b", "a", "a"]))
+    [2, 3]
+    """
+    seen: set[Hashable] = set()
+    found: set[int] = set()
+    for place, value in enumerate(values):
+        if value in seen:
+            found.add(place)
+        seen.add(value)
+    return found

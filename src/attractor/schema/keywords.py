@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.cel.declaration import cardinality, declare
 from attractor.cel.rules import compile_rule
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, repeated
 from attractor.schema.go_form import rule_form
 from attractor.schema.node import Schema
 
@@ -217,15 +217,15 @@ def _check_map_list(schema: Schema, path: str) -> list[FieldError]:
     if item.type != "object":
         detail = "must be object if parent array's x-kubernetes-list-type is map"
         return [*found, FieldError.invalid(f"{path}.items.type", item.type, detail)]
-    for index, key in enumerate(keys):
+    if any(key not in item.properties for key in keys):
+        found.append(FieldError.invalid(at, list(keys), "entries must all be names of item properties"))
+    for key in keys:
         child = item.properties.get(key)
-        if child is None:
-            found.append(FieldError.invalid(at, list(keys), "entries must all be names of item properties"))
-        elif child.type in {"array", "object"}:
+        if child is not None and child.type in {"array", "object"}:
             detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
             found.append(FieldError.invalid(f"{path}.items.properties[{key}].type", item.type, detail))
-        if key in keys[:index]:
-            found.append(FieldError.invalid(at, list(keys), "must not contain duplicate entries"))
+    if repeated(keys):
+        found.append(FieldError.invalid(at, list(keys), "must not contain duplicate entries"))
     return found
 
 

@@ -1,11 +1,17 @@
 """What kube-apiserver's default admission makes of pods, nodes, claims and ingresses."""
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from attractor.apiserver.admission.chain import chain_with
 from attractor.apiserver.admission.plugins import DEFAULT_PLUGINS, UnknownPlugin, plugins_named
+from attractor.apiserver.admission.plugins.certificates import CLIENT_SIGNER
 from attractor.apiserver.core import Core
 from attractor.apiserver.server import Server
 from attractor.embedded import EmbeddedCluster
@@ -244,3 +250,28 @@ async def test_a_namespace_says_how_far_its_pods_may_go(api: Api) -> None:
 async def test_the_systems_priority_classes_stay(api: Api) -> None:
     await made(api, CLASSES, "system-node-critical", value=2000001000)
     assert (await api.delete(f"{CLASSES}/system-node-critical")).code == 403
+
+
+def certificate_request(signer: str, organization: str) -> dict[str, Any]:
+    names = [x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, organization)]
+    names.append(x509.NameAttribute(x509.NameOID.COMMON_NAME, "somebody"))
+    built = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(names))
+    pem = built.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256()).public_bytes(Encoding.PEM)
+    return {"request": b64encode(pem).decode(), "signerName": signer, "usages": ["client auth"]}
+
+
+async def test_nobody_asks_for_a_client_certificate_of_those_who_may_do_everything(api: Api) -> None:
+    requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    refused = await tried(api, requests, "a", spec=certificate_request(CLIENT_SIGNER, "system:masters"))
+    assert (refused.code, refused.body["message"]) == (
+        403,
+        'certificatesigningrequests.certificates.k8s.io "a" is forbidden: use of kubernetes.io/kube-apiserver-client '
+        "signer with system:masters group is not allowed",
+    )
+    await made(api, requests, "b", spec=certificate_request(CLIENT_SIGNER, "developers"))
+    await made(api, requests, "c", spec=certificate_request("example.com/own", "system:masters"))
+    damaged = certificate_request(CLIENT_SIGNER, "developers")
+    pem = b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
+    answer = await tried(api, requests, "d", spec=damaged | {"request": b64encode(pem).decode()})
+    assert answer.code == 403
+    assert "failed to parse CSR" in answer.body["message"]

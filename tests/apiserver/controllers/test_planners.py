@@ -124,6 +124,21 @@ async def test_an_aggregated_role_has_the_rules_of_those_that_it_selects(api: Ap
     assert not (await api.get(f"{ROLES}/all")).body["rules"]
 
 
+async def test_roles_that_aggregate_each_other_come_to_rest_with_all_rules_of_all(api: Api) -> None:
+    everything: dict[str, Any] = {"clusterRoleSelectors": [{}]}
+    labelled = {"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}]}
+    await api.create(ROLES, "a", aggregationRule=everything, rules=[rule("stale")])
+    await api.create(ROLES, "b", metadata={"labels": {"to": "all"}}, aggregationRule=everything)
+    await api.create(ROLES, "c", metadata={"labels": {"to": "all"}}, aggregationRule=labelled)
+    await api.create(ROLES, "d", metadata={"labels": {"to": "all"}}, rules=[rule("pods"), rule("nodes")])
+    await api.create(ROLES, "e", rules=[rule("events"), rule("pods")])
+    assert await run(api, plan_aggregation) == 3
+    assert await run(api, plan_aggregation) == 0, "one write for each, and no more"
+    for name in "abc":
+        found = (await api.get(f"{ROLES}/{name}")).body["rules"]
+        assert [one["resources"][0] for one in found] == ["pods", "nodes", "events"]
+
+
 async def test_a_flow_schema_says_whether_its_priority_level_exists(api: Api) -> None:
     flow = "/apis/flowcontrol.apiserver.k8s.io/v1"
 

@@ -147,15 +147,15 @@ class RbacAuthorizer:
         """Whether the user may do it, and by which binding; a refusal's reason names bindings to missing roles."""
         if MASTERS in user.groups:
             return Decision(allowed=True)
-        missing: list[str] = []
+        missing: dict[str, None] = {}
         for role in roles_of(user, attributes.namespace, snapshot):
             if any(rule.covers(attributes) for rule in role.rules):
                 return Decision(allowed=True, reason=role.because)
-            if role.missing and role.missing not in missing:
-                missing.append(role.missing)
+            if role.missing:
+                missing[role.missing] = None
         if not missing:
             return Decision(allowed=False)
-        listed = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
+        listed = ", ".join(missing) if len(missing) == 1 else f"[{', '.join(missing)}]"
         return Decision(allowed=False, reason=f"RBAC: {listed}")
 
     def rules(self, user: User, namespace: str, snapshot: Snapshot) -> Iterator[Rule]:

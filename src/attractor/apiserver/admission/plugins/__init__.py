@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.apiserver.admission.plugins.certificates import CertificateSubjectRestriction
 from attractor.apiserver.admission.plugins.classes import DefaultIngressClass, DefaultStorageClass
 from attractor.apiserver.admission.plugins.limits import LimitRanger
 from attractor.apiserver.admission.plugins.nodes import TaintNodesByCondition
@@ -36,6 +37,7 @@ DEFAULT_PLUGINS: Mapping[str, Plugin] = {
     "StorageObjectInUseProtection": StorageObjectInUseProtection(),
     "PersistentVolumeClaimResize": PersistentVolumeClaimResize(),
     "RuntimeClass": RuntimeClass(),
+    "CertificateSubjectRestriction": CertificateSubjectRestriction(),
     "DefaultIngressClass": DefaultIngressClass(),
     "ResourceQuota": ResourceQuota(),
 }

@@ -20,7 +20,7 @@ from attractor.apiserver.kinds.custom.columns import (
     subresource_errors,
 )
 from attractor.objects import names
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, repeated
 from attractor.schema.go_form import versions_form
 from attractor.schema.structural import check_structural
 
@@ -161,8 +161,9 @@ def _review_version_errors(versions: list[Any], path: str) -> Iterator[FieldErro
     if not versions:
         yield FieldError.required(path)
         return
+    twice = repeated(versions)
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if index in twice:
             yield FieldError.invalid(f"{path}[{index}]", version, "duplicate version")
             continue
         for why in names.dns1035_label(version):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.kinds.builtin.validation.control_plane.policies import match_condition_errors, rule_errors
@@ -24,7 +25,7 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
 )
 from attractor.apiserver.kinds.builtin.validation.workloads.workloads import is_readable
 from attractor.objects import names
-from attractor.objects.field import FieldError, InOrder
+from attractor.objects.field import FieldError, InOrder, repeated
 from attractor.objects.labels import validate_label_selector
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _ADMISSION = "admissionregistration.k8s.io"
 _SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _HIGHEST_USER_PRIORITY = 1_000_000_000
 _MAX_CONTROLLER_BYTES = 250
+_MAX_DUPLICATES = 100
+"""Complaints about equal topologies: Kubernetes makes one for each pair of them."""
 _NOT_IN_UPDATE = "may not be changed in an update."
 
 
@@ -352,12 +355,16 @@ def validate_storage_class(storage_class: JsonObject) -> list[FieldError]:
     errors += one_of(storage_class.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"), optional=True)
     mode, modes = storage_class.get("volumeBindingMode"), ("Immediate", "WaitForFirstConsumer")
     errors += known(mode, "volumeBindingMode", modes)
-    seen: list[dict[str, set[str]]] = [{} for _ in storage_class.get("allowedTopologies") or ()]  # so Kubernetes has it
+    seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter()
+    seen[frozenset()] = len(storage_class.get("allowedTopologies") or ())  # so Kubernetes has it
+    left = _MAX_DUPLICATES
     for term, at in each(storage_class, "allowedTopologies", ""):
         labels, wrong = _topology(term, at)
         errors += wrong
-        errors += [FieldError.duplicate(f"{at}.matchLabelExpressions", "") for one in seen if one == labels]
-        seen.append(labels)
+        key = frozenset((name, frozenset(values)) for name, values in labels.items())
+        errors += [FieldError.duplicate(f"{at}.matchLabelExpressions", "")] * min(seen[key], left)
+        left -= min(seen[key], left)
+        seen[key] += 1
     return errors
 
 
@@ -368,8 +375,7 @@ def _topology(term: JsonObject, path: str) -> tuple[dict[str, set[str]], list[Fi
     for expression, at in each(term, "matchLabelExpressions", path):
         key, values = expression.get("key", ""), expression.get("values") or []
         errors += [] if values else [FieldError.required(f"{at}.values")]
-        for index, value in enumerate(values):
-            errors += [FieldError.duplicate(f"{at}.values[{index}]", value)] if value in values[:index] else []
+        errors += [FieldError.duplicate(f"{at}.values[{index}]", values[index]) for index in sorted(repeated(values))]
         errors += named(names.qualified_name, key, f"{at}.key")
         errors += [FieldError.duplicate(f"{at}.key", key)] if key in labels else []
         labels[key] = set(values)
@@ -460,9 +466,10 @@ def _validate_webhook(webhook: JsonObject, path: str) -> list[FieldError]:
     elif not {"v1", "v1beta1"} & set(versions):
         detail = "must include at least one of v1, v1beta1"
         errors.append(FieldError.invalid(f"{path}.admissionReviewVersions", versions, detail))
+    twice = repeated(versions)
     for index, version in enumerate(versions):
         at = f"{path}.admissionReviewVersions[{index}]"
-        errors += [FieldError.invalid(at, version, "duplicate version")] if version in versions[:index] else []
+        errors += [FieldError.invalid(at, version, "duplicate version")] if index in twice else []
         errors += named(names.dns1035_label, version, at)
     for rule, at in each(webhook, "rules", path):
         errors += rule_errors(rule, at)

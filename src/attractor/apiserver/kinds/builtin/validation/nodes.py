@@ -18,7 +18,7 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     unchanged,
 )
 from attractor.objects import names
-from attractor.objects.field import FieldError, InOrder
+from attractor.objects.field import FieldError, InOrder, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,12 +82,11 @@ def validate_node_change(node: JsonObject, old: JsonObject) -> list[FieldError]:
             if amount(value).sign < 0:
                 at = f"status.{field}.{name}"
                 errors.append(FieldError.invalid(at, value, "must be greater than or equal to 0"))
-    seen: list[Any] = []
-    for address, at in each(status, "addresses", "status"):
-        if address in seen:
+    twice = repeated((one.get("type", ""), one.get("address", "")) for one in status.get("addresses") or ())
+    for index, (address, at) in enumerate(each(status, "addresses", "status")):
+        if index in twice:
             said = InOrder(Type=address.get("type", ""), Address=address.get("address", ""))
             errors.append(FieldError.duplicate(at, said))
-        seen.append(address)
     for field, shown in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
         if before.get(field) and spec.get(field) != before[field]:
             detail = f'node updates may not change {shown} except from "" to valid'
@@ -119,12 +118,13 @@ def validate_runtime_class(runtime_class: JsonObject) -> list[FieldError]:
     errors += validate_requirements({"limits": overhead}, "overhead")
     errors += names.validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
     errors += validate_tolerations(scheduling, "scheduling")
-    seen: list[Any] = []
-    for toleration, at in each(scheduling, "tolerations", "scheduling"):
-        key = [toleration.get(field, "") for field in ("key", "operator", "value", "effect")]
-        if key in seen:
-            errors.append(FieldError.duplicate(at, internal(toleration, "core.Toleration")))
-        seen.append(key)
+    fields = ("key", "operator", "value", "effect")
+    twice = repeated(tuple(one.get(field, "") for field in fields) for one in scheduling.get("tolerations") or ())
+    errors += [
+        FieldError.duplicate(at, internal(toleration, "core.Toleration"))
+        for index, (toleration, at) in enumerate(each(scheduling, "tolerations", "scheduling"))
+        if index in twice
+    ]
     return errors
 
 

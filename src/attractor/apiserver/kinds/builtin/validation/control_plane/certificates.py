@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.kinds.builtin.validation.rules import each
 from attractor.objects import names
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,8 +50,8 @@ def _usage_errors(spec: JsonObject) -> list[FieldError]:
     errors += [
         FieldError.unsupported(at, usage, _USAGES) for usage, at in each(spec, "usages", "spec") if usage not in _USAGES
     ]
-    repeated = [index for index, usage in enumerate(usages) if usage in usages[:index]]
-    return errors + [FieldError.duplicate(f"spec.usages[{index}]", usages[index]) for index in repeated]
+    twice = sorted(repeated(usages))
+    return errors + [FieldError.duplicate(f"spec.usages[{index}]", usages[index]) for index in twice]
 
 
 def _signer_errors(spec: JsonObject) -> list[FieldError]:
@@ -81,7 +81,7 @@ def _label_errors(rule: Callable[[str], list[str]], text: str, at: str) -> list[
 
 def _condition_errors(csr: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
-    seen: list[str] = []
+    seen: set[str] = set()
     for condition, at in each(csr.get("status"), "conditions", "status"):
         kind, status = condition.get("type", ""), condition.get("status", "")
         allowed = ("True",) if kind in _FINAL else ("False", "True", "Unknown")
@@ -95,7 +95,7 @@ def _condition_errors(csr: JsonObject) -> list[FieldError]:
             errors.append(FieldError.invalid(_AT, kind, "Approved and Denied conditions are mutually exclusive"))
         if kind in seen:
             errors.append(FieldError.duplicate(f"{at}.type", kind))
-        seen.append(kind)
+        seen.add(kind)
     return errors
 
 

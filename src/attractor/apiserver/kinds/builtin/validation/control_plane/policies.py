@@ -12,7 +12,7 @@ from attractor.cel.authorizer import VARIABLES
 from attractor.cel.declaration import Declaration
 from attractor.cel.types import BOOL, DYN, NULL, STRING, Type, resolved
 from attractor.objects import names
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, repeated
 from attractor.objects.gvk import GroupVersion
 from attractor.objects.labels import validate_label_selector
 
@@ -128,10 +128,11 @@ def _match_errors(match: JsonObject, path: str) -> list[FieldError]:
     for field in ("resourceRules", "excludeResourceRules"):
         for rule, at in each(match, field, path):
             wanted = rule.get("resourceNames") or []
+            twice = repeated(wanted)
             for index, name in enumerate(wanted):
                 where = f"{at}.resourceNames[{index}]"
                 errors += named(names.path_segment, name, where)
-                errors += [FieldError.duplicate(where, name)] if name in wanted[:index] else []
+                errors += [FieldError.duplicate(where, name)] if index in twice else []
             errors += rule_errors(rule, at)
     for field in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(match.get(field), f"{path}.{field}")
@@ -305,9 +306,10 @@ def validate_binding(binding: JsonObject) -> list[FieldError]:
     actions = spec.get("validationActions") or ()
     if not actions:
         errors.append(FieldError.required("spec.validationActions", "at least one validation action is required"))
+    twice = repeated(actions)
     for index, action in enumerate(actions):
         errors += known(action, f"spec.validationActions[{index}]", ("Audit", "Deny", "Warn"))
-        if action in actions[:index]:
+        if index in twice:
             errors.append(FieldError.duplicate(f"spec.validationActions[{index}]", action))
     if {"Deny", "Warn"} <= set(actions):
         why = "must not contain both Deny and Warn (repeating the same validation failure information in the API "

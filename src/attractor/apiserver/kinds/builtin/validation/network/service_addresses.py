@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.kinds.builtin.service_network import HEADLESS
 from attractor.apiserver.kinds.builtin.validation.rules import each, ip_address, known
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, repeated
 
 if TYPE_CHECKING:
     from attractor.objects.json_types import JsonObject
@@ -22,9 +22,10 @@ def validate_addresses(spec: JsonObject) -> list[FieldError]:
     if spec.get("type") == "ExternalName":
         return []
     errors = _agreement_errors(spec)
+    twice = repeated(spec.get("ipFamilies") or ())
     for index, (family, at) in enumerate(each(spec, "ipFamilies", "spec")):
         errors += known(family, at, _FAMILIES)
-        if family in spec["ipFamilies"][:index]:
+        if index in twice:
             errors.append(FieldError.duplicate(at, family))
     errors += known(spec.get("ipFamilyPolicy"), "spec.ipFamilyPolicy", _POLICIES)
     addresses = spec.get("clusterIPs") or []

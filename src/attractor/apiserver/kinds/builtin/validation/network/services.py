@@ -21,7 +21,7 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     unchanged,
 )
 from attractor.objects import names
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -157,8 +157,9 @@ def _validate_ports(spec: JsonObject) -> list[FieldError]:
             errors.append(FieldError.duplicate(at, shown({"protocol": protocol, "port": number}, "core.ServicePort")))
         seen.add((protocol, number))
     given = [(port.get("protocol", ""), port.get("nodePort")) for port in spec.get("ports") or ()]
-    for index, (_, number) in enumerate(given):
-        if number and given[index] in given[:index]:
+    for index in sorted(repeated(given)):
+        number = given[index][1]
+        if number:
             errors.append(FieldError.duplicate(f"spec.ports[{index}].nodePort", number))
     return errors
 
@@ -273,9 +274,10 @@ def _validate_hints(hints: JsonObject, field: str, path: str, rule: Callable[[st
     if len(wanted) > _MAX_HINTS:
         return [FieldError.too_many(f"{path}.{field}", len(wanted), _MAX_HINTS)]
     errors = []
+    twice = repeated(wanted)
     for index, name in enumerate(wanted):
         at = f"{path}.{field}[{index}].name"
-        errors += [FieldError.duplicate(at, name)] if name in wanted[:index] else []
+        errors += [FieldError.duplicate(at, name)] if index in twice else []
         errors += named(rule, name, at)
     return errors
 

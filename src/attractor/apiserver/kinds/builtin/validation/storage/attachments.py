@@ -15,7 +15,7 @@ from attractor.apiserver.kinds.builtin.validation.rules import (
     token_lifetime,
 )
 from attractor.objects import names
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,10 +51,11 @@ def validate_csi_node(node: JsonObject) -> list[FieldError]:
 def _topology_errors(keys: list[str], path: str) -> list[FieldError]:
     """Kubernetes blames the driver for its keys."""
     errors: list[FieldError] = []
+    twice = repeated(keys)
     for index, key in enumerate(keys):
         if not key:
             errors.append(FieldError.required(path))
-        if key in keys[:index]:
+        if index in twice:
             errors.append(FieldError.duplicate(path, key))
         errors += named(names.qualified_name, key, path)
     return errors
