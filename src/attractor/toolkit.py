@@ -2,8 +2,8 @@
 
     from attractor.toolkit import add_finalizer, hashed_name, set_condition, set_controller
 
-Predicates; owners, children named by a hash, conditions, finalizers; state maps, background work, debouncing, retrying,
-channels and topics for controllers that manage things outside the API. Each part states its contract where it is
+Predicates; ``ensure`` for objects as they are wanted; owners, children named by a hash, conditions, finalizers; state
+maps, background work, debouncing, retrying, channels and topics for controllers that manage things outside the API. Each part states its contract where it is
 defined, in ``attractor.runtime.toolkit``; docs/reference/toolkit.md has all of them in short.
 """
 
@@ -23,6 +23,7 @@ from attractor.runtime.toolkit.channel import Channel, ChannelClosed
 from attractor.runtime.toolkit.children import data_hash, hashed_name, split_children
 from attractor.runtime.toolkit.conditions import find_condition, is_true, remove_condition, set_condition
 from attractor.runtime.toolkit.debounce import Debounce, DebouncedCalls
+from attractor.runtime.toolkit.ensuring import Ensured, EnsuredChildren, ensure, ensure_children
 from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name, has_finalizer, remove_finalizer
 from attractor.runtime.toolkit.owners import AlreadyOwned, add_owner, is_controlled_by, is_owned_by, set_controller
 from attractor.runtime.toolkit.retry import Permanent, Retrying, is_permanent, retry
@@ -36,6 +37,8 @@ __all__ = [
     "ChannelClosed",
     "Debounce",
     "DebouncedCalls",
+    "Ensured",
+    "EnsuredChildren",
     "IdentityTaken",
     "ObjectStateMap",
     "Permanent",
@@ -49,6 +52,8 @@ __all__ = [
     "created",
     "data_hash",
     "deleted",
+    "ensure",
+    "ensure_children",
     "finalizer_name",
     "find_condition",
     "generation_changed",
