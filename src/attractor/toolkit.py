@@ -3,8 +3,9 @@
     from attractor.toolkit import add_finalizer, hashed_name, set_condition, set_controller
 
 Predicates; ``ensure`` for objects as they are wanted; owners, children named by a hash, conditions, finalizers; state
-maps, background work, debouncing, retrying, channels and topics for controllers that manage things outside the API. Each part states its contract where it is
-defined, in ``attractor.runtime.toolkit``; docs/reference/toolkit.md has all of them in short.
+maps, background work, debouncing, retrying, channels and topics for controllers that manage things outside the API.
+Each part states its contract where it is defined, in ``attractor.runtime.toolkit``; docs/reference/toolkit.md has all
+of them in short.
 """
 
 from attractor.runtime.predicates import (
