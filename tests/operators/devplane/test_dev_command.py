@@ -225,5 +225,5 @@ def test_a_plane_ends_with_an_executable_and_its_exit_code(dev: Dev) -> None:
     unknown = dev.run("up", "Procfile.test", "--exit-with", "nobody")
     assert (unknown.returncode, unknown.stderr) == (
         2,
-        "error: --exit-with names nobody, which is no Executable of the files\n\nhint: name one of: server, tests\n",
+        "error: --exit-with names nobody, which is no Executable or Container of the files\n\nhint: name one of: server, tests\n",
     )

@@ -38,9 +38,8 @@ CONTAINER_KINDS: tuple[type[Resource], ...] = (
     ContainerVolume,
 )
 """What a container runtime has, or runs."""
-KINDS: Mapping[str, type[Resource]] = {
-    kind.__name__: kind for kind in (Service, Executable, ExecutableReplicaSet, *CONTAINER_KINDS)
-}
+PROCESS_KINDS: tuple[type[Resource], ...] = (Service, Executable, ExecutableReplicaSet)
+KINDS: Mapping[str, type[Resource]] = {kind.__name__: kind for kind in (*PROCESS_KINDS, *CONTAINER_KINDS)}
 """What an application consists of, by name. Endpoints are not among them: they are made for whoever serves."""
 API_VERSION = f"{GROUP}/{VERSION}"
 

@@ -12,7 +12,7 @@ from attractor.operators.devplane.api import procfile
 from attractor.operators.devplane.api.application import read
 from attractor.operators.devplane.api.compose.document import Source, is_compose
 from attractor.operators.devplane.api.compose.translation import translate
-from attractor.operators.devplane.drivers.local.launch import variables
+from attractor.operators.local.env_files import variables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -179,7 +179,7 @@ def _add_up(parts: Any) -> None:
     _add_profiles(part)
     part.add_argument("--logs", action="store_true", help="show what the processes write")
     part.add_argument("-d", "--detach", action="store_true", help="run in the background, and return when it is up")
-    part.add_argument("--exit-with", metavar="NAME", type=object_name, default="", help="end when this Executable does")
+    part.add_argument("--exit-with", metavar="NAME", type=object_name, default="", help="end when this program does")
     part.add_argument(
         "--store", default="memory", metavar="STORE", help="memory or sqlite:PATH, to survive a kill (default: memory)"
     )
@@ -214,7 +214,7 @@ def _run_up(args: argparse.Namespace) -> int:
     log_to_stderr(getattr(logging, args.log_level.upper()))
     try:
         parts, notes = parts_of(args.files, args.profiles)
-        _check_exit_with(args.exit_with, [part.name for part in parts if part.kind == "Executable"])
+        _check_exit_with(args.exit_with, [part.name for part in parts if part.kind in {"Executable", "Container"}])
         if args.detach:
             return _run_detached(args)
         place, doubted = _place(args), [*notes, *doubts(parts)]
@@ -251,7 +251,7 @@ def _run_convert(args: argparse.Namespace) -> int:
 def _check_exit_with(name: str, known: Sequence[str]) -> None:
     if name and name not in known:
         raise UsageError(
-            f"--exit-with names {name}, which is no Executable of the files",
+            f"--exit-with names {name}, which is no Executable or Container of the files",
             f"name one of: {', '.join(known) or 'none'}",
         )
 

@@ -112,13 +112,13 @@ class Wanted:
     listen: str
     logs: bool
     exit_with: str = ""
-    """The Executable whose end is the end of all, and whose exit code is that of the command."""
+    """The Executable or Container whose end is the end of all, and whose exit code is that of the command."""
     ready_fd: int | None = None
     """Where to write, as soon as all objects are stored and the kubeconfig is there."""
 
 
 class Ending:
-    """The Executable with which a plane ends, and how it did."""
+    """The Executable or Container with which a plane ends, and how it did."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -126,7 +126,7 @@ class Ending:
 
     def is_reached(self, found: Mapping[str, Sequence[Any]]) -> bool:
         """Return whether it is over; from then on its code is known."""
-        for one in found["Executable"]:
+        for one in [*found["Executable"], *found["Container"]]:
             if one.metadata.name == self._name and (code := exit_code_of(one)) is not None:
                 self.code = code
                 return True

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from attractor.operators.devplane.api.container_networks import ContainerNetworkConnection
+from attractor.operators.devplane.api.containers import Container
 from attractor.operators.devplane.api.executables import FINAL, Executable, ExecutableReplicaSet
-from attractor.operators.devplane.api.services import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,13 +31,17 @@ class Standing(NamedTuple):
 
 
 THERE = Standing("there")
+OVER = frozenset({*FINAL, "Exited", "NotFound"})
+"""The phases of a process or a container that does not run, and will not by itself."""
+SETTLED = frozenset({"Ready", "Running", "Finished"})
+"""The phases in which Services, networks, volumes and commands inside containers are as they should be."""
 
 
 def standing(obj: Resource, goal: Goal) -> Standing:
-    """How far an object is: an Executable, a replica set, or a Service."""
-    if isinstance(obj, Executable):
-        return _executable(obj, goal)
-    if goal == "completed":
+    """How far an object is on its way to a goal."""
+    if isinstance(obj, Executable | Container):
+        return _program(obj, goal)
+    if goal == "completed" or isinstance(obj, ContainerNetworkConnection):
         return THERE
     if isinstance(obj, ExecutableReplicaSet):
         status, wanted = obj.status, obj.spec.replicas
@@ -44,27 +49,27 @@ def standing(obj: Resource, goal: Goal) -> Standing:
             return THERE
         state: Literal["failed", "on its way"] = "failed" if status.failed_replicas else "on its way"
         return Standing(state, f"{status.running_replicas} of {wanted} replicas run")
-    assert isinstance(obj, Service)
-    return THERE if obj.status.phase == "Ready" else Standing("on its way", obj.status.message)
+    status = obj.status  # type: ignore[attr-defined]  # every other kind has a phase
+    return THERE if status.phase in SETTLED else Standing("on its way", status.message)
 
 
-def _executable(obj: Executable, goal: Goal) -> Standing:
+def _program(obj: Executable | Container, goal: Goal) -> Standing:
     status = obj.status
-    if status.phase == "Finished":
+    if status.phase in {"Finished", "Exited"}:
         return THERE if status.exit_code == 0 else Standing("failed", f"it ended with exit code {status.exit_code}")
-    if status.phase in FINAL:
+    if status.phase in OVER:
         return Standing("failed", status.message or "it was told to stop")
     if goal == "ready" and status.phase == "Running" and status.health == "Healthy":
         return THERE
-    if goal == "ready" and not obj.spec.start:
+    if goal == "ready" and not obj.spec.start and not obj.spec.depends_on:
         return THERE  # it waits for a person, and that is as it should be
     return Standing("on its way", status.message or f"it is {status.phase or 'not looked at yet'}")
 
 
-def exit_code_of(obj: Executable) -> int | None:
-    """Return the code with which a program that stands for an Executable ends; None while that is not over."""
+def exit_code_of(obj: Executable | Container) -> int | None:
+    """Return the code with which a command that stands for a program ends; None while that is not over."""
     status = obj.status
-    if status.phase not in FINAL:
+    if status.phase not in OVER:
         return None
     return FAILED if status.exit_code is None else status.exit_code
 
