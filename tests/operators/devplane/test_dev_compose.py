@@ -22,7 +22,7 @@ services:
       migrate: {{condition: service_completed_successfully}}
   db:
     image: {IMAGE}
-    command: [sh, -c, "trap 'exit 0' TERM; mkdir /d; cat /run/secrets/row > /d/index.html; httpd -p 80 -h /d; sleep 900 & wait"]
+    command: [sh, -c, "trap 'exit 0' TERM; mkdir /d; cat /run/secrets/row > /d/index.html; httpd -p 80 -h /d; echo ready; sleep 900 & wait"]
     secrets: [row]
     healthcheck: {{test: "wget -q -O /dev/null http://127.0.0.1/", interval: 1s}}
   migrate:
@@ -52,6 +52,7 @@ def test_a_compose_file_comes_up_in_order_answers_and_goes_down(dev: Dev, podman
         assert found is not None, shown
         web = next(name for name in podman.names if "web" in name)
         assert podman.run("exec", web, "cat", "/srv/index.html") == "a row of the database"
+        assert dev.run("logs", "db", "migrate").stdout == "db      | ready\n"
         assert re.search(r"container +migrate +Exited +exit code 0", shown)
         assert "services.migrate.logging is left out" in (dev.directory / ".attractor" / "plane.log").read_text()
     finally:

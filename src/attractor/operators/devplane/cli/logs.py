@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -13,15 +14,19 @@ from typing import TYPE_CHECKING, Any
 from attractor.cli.terminal import Paint, UsageError, json_line, say
 from attractor.operators.devplane.api.executables import FINAL
 from attractor.operators.devplane.cli.log_tail import LOOK_S, Tails
-from attractor.operators.devplane.cli.plane_client import everything, executables_named
+from attractor.operators.devplane.cli.plane_client import containers_named, everything, executables_named
 from attractor.operators.devplane.cli.view import NAME_STYLES
 from attractor.operators.devplane.drivers.local.output import FAR, STREAMS, written
 from attractor.operators.devplane.drivers.local.records import Records
+from attractor.operators.local.containers.bodies import pieces_of
+from attractor.operators.local.containers.engine import ContainerEngine, default_socket
+from attractor.operators.local.containers.runtime import RuntimeProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from attractor.client import Client
+    from attractor.operators.devplane.api.containers import Container
     from attractor.operators.devplane.api.executables import Executable
     from attractor.operators.devplane.drivers.local.output import Spans
     from attractor.operators.devplane.drivers.processes import Run
@@ -156,15 +161,49 @@ class Printer:
             say([f"{self._paint(f'{line.name:<{self._width}} |', *style)} {line.text}"])
 
 
+async def container_lines(containers: Sequence[Container], asked: Question) -> list[LogLine]:
+    """The lines of containers, as their runtime has kept them; raises ``UsageError`` when it does not answer."""
+    engine, found = ContainerEngine(default_socket(os.environ)), []
+    for one in containers:
+        if one.status.container_id:
+            try:
+                pieces = [piece async for piece in engine.logs(one.status.container_id, timestamps=True)]
+            except RuntimeProblem as problem:
+                raise UsageError(f"what Container {one.metadata.name} wrote cannot be read: {problem}") from problem
+            found += _stamped(one.metadata.name, b"".join(pieces))
+    return chosen_of([line for line in found if line.stream in asked.streams], asked)
+
+
+def _stamped(name: str, stream: bytes) -> list[LogLine]:
+    """The lines of a container, each of which begins with its time."""
+    texts = {"stdout": b"", "stderr": b""}
+    for number, piece in pieces_of(stream):
+        texts["stderr" if number == 2 else "stdout"] += piece
+    rows = [
+        (kind, row.partition(" ")) for kind, text in texts.items() for row in text.decode(errors="replace").splitlines()
+    ]
+    found = [LogLine(name, kind, text.rstrip("\r"), _seconds_of(stamp)) for kind, (stamp, _, text) in rows]
+    return sorted(found, key=lambda line: line.at)
+
+
+def _seconds_of(stamp: str) -> float:
+    """The time of a line; some runtimes give more digits than a time has here."""
+    try:
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", stamp)).timestamp()
+    except ValueError:
+        return 0.0
+
+
 async def show(client: Client, asked: Question, *, as_json: bool) -> None:
-    """Print what is there, and what follows until all of them are over."""
-    chosen = executables_named(await everything(client), asked.names)
-    names = [one.metadata.name for one in chosen]
-    printer = Printer(names, is_alone=names == list(asked.names), as_json=as_json)
-    if asked.follow:
+    """Print what is there, and what follows until all processes are over; containers are not followed."""
+    found = await everything(client)
+    chosen, containers = executables_named(found, asked.names), containers_named(found, asked.names)
+    names = [one.metadata.name for one in (*chosen, *containers)]
+    printer = Printer(names, is_alone=len(names) == 1 and names == list(asked.names), as_json=as_json)
+    if asked.follow and chosen:
         await _follow(client, asked, chosen, printer)
         return
-    lines = lines_of(chosen, asked)
+    lines = sorted([*lines_of(chosen, asked), *await container_lines(containers, asked)], key=lambda line: line.at)
     for line in lines:
         printer(line)
     if not lines and not as_json:

@@ -51,21 +51,28 @@ async def everything(client: Client) -> dict[str, Sequence[Any]]:
     return {kind.__name__: await client.list(kind) for kind in ORDER}
 
 
+def containers_named(found: Mapping[str, Sequence[Any]], names: Sequence[str]) -> list[Any]:
+    """The Containers of these names, or all."""
+    return [one for one in found.get("Container", ()) if not names or one.metadata.name in names]
+
+
 def executables_named(found: Mapping[str, Sequence[Any]], names: Sequence[str], *, is_needed: bool = True) -> list[Any]:
-    """The Executables of these names, or of replica sets of these names, or all; raises ``UsageError`` if one is needed
-    and not there.
+    """The Executables of these names, or of replica sets of these names, or all; Containers are passed over.
+
+    Raises ``UsageError`` if one is needed and not there.
     """
     from attractor.operators.devplane.api.executables import REPLICA_SET
 
     everyone = found["Executable"]
+    containers = [one.metadata.name for one in found.get("Container", ())]
     if not names:
         return list(everyone)
     chosen: dict[str, Any] = {}
     for name in names:
         ones = [one for one in everyone if one.metadata.name == name]
         ones = ones or [one for one in everyone if one.metadata.labels.get(REPLICA_SET) == name]
-        if not ones and is_needed:
-            known = ", ".join(one.metadata.name for one in everyone) or "none"
+        if not ones and is_needed and name not in containers:
+            known = ", ".join([*(one.metadata.name for one in everyone), *containers]) or "none"
             raise UsageError(f"there is no Executable or replica set {name}", f"name one of: {known}")
         chosen |= {one.metadata.name: one for one in ones}
     return list(chosen.values())

@@ -191,9 +191,14 @@ def written(stream: bytes) -> str:
     >>> written(bytes([1, 0, 0, 0, 0, 0, 0, 3]) + b"one" + bytes([2, 0, 0, 0, 0, 0, 0, 4]) + b" two")
     'one two'
     """
+    return b"".join(piece for _, piece in pieces_of(stream)).decode(errors="replace")
+
+
+def pieces_of(stream: bytes) -> list[tuple[int, bytes]]:
+    """The pieces of what was written, each with its stream (1: stdout, 2: stderr); of a terminal it is one piece."""
     pieces, at = [], 0
     while at + 8 <= len(stream) and stream[at] <= 2 and stream[at + 1 : at + 4] == b"\0\0\0":
         size = int.from_bytes(stream[at + 4 : at + 8], "big")
-        pieces.append(stream[at + 8 : at + 8 + size])
+        pieces.append((stream[at], stream[at + 8 : at + 8 + size]))
         at += 8 + size
-    return b"".join(pieces or [stream]).decode(errors="replace")
+    return pieces or [(1, stream)]

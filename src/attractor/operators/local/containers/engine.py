@@ -187,9 +187,9 @@ class ContainerEngine:
         answer = await self._ask("GET", f"/exec/{identity}/json", missing=True)
         return None if answer.status == 404 else bodies.execution(answer.json)
 
-    async def logs(self, identity: str, *, follow: bool = False) -> AsyncIterator[bytes]:
+    async def logs(self, identity: str, *, follow: bool = False, timestamps: bool = False) -> AsyncIterator[bytes]:
         """What a container wrote, in Docker's pieces, and, if followed, what it goes on to write until it ends."""
-        query = {"stdout": True, "stderr": True, "follow": follow}
+        query = {"stdout": True, "stderr": True, "follow": follow, "timestamps": timestamps}
         async with aclosing(self._socket.stream("GET", f"/containers/{identity}/logs", query)) as pieces:  # type: ignore[type-var]
             if int(await anext(pieces)) != 200:
                 return
