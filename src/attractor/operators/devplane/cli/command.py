@@ -399,11 +399,13 @@ def _run_down(args: argparse.Namespace) -> int:
                 return await clear(place)
         except UsageError:  # it is held, so one runs
             pass
-        await _ask(place)
-        progress.show("waiting until all processes have ended")
-        with place.held(patiently=True):
-            progress.clear()
-            return await clear(place)
+        with place.watched() as until_gone:
+            await _ask(place)
+            progress.show("waiting until all processes have ended")
+            with place.held(patiently=True):
+                until_gone()
+                progress.clear()
+                return await clear(place)
 
     was_running = place.kubeconfig.exists()
     left = asyncio.run(run())

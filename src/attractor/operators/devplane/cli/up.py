@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import select
 import sys
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +28,7 @@ from attractor.operators.devplane.cli.log_tail import Tails
 from attractor.operators.devplane.cli.waiting import exit_code_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from attractor.client import Client
     from attractor.operators.devplane.api.application import Part
@@ -82,6 +83,23 @@ class Place:
             )
         if owner != os.geteuid():
             raise UsageError(f"{self.directory} belongs to another user", "give another directory with --state-dir")
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[Callable[[], None]]:
+        """A function that returns when the process that has the plane now is gone, which is soon after it let go."""
+        try:
+            gone = os.pidfd_open(int((self.directory / "lock").read_text()))
+        except (OSError, ValueError):
+            yield lambda: None
+            return
+
+        def until_gone() -> None:
+            select.select([gone], [], [])
+
+        try:
+            yield until_gone
+        finally:
+            os.close(gone)
 
     @contextlib.contextmanager
     def held(self, *, patiently: bool = False) -> Iterator[None]:
@@ -293,4 +311,5 @@ async def _follow(
 def _follow_output(tails: Tails, executables: Sequence[Any]) -> None:
     for one in executables:
         tails.follow(one.metadata.name, (one.status.stdout_file, one.status.stderr_file))
+    tails.look()  # files are open before anybody is told to go
     tails.forget(tails.names - {one.metadata.name for one in executables})
