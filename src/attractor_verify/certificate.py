@@ -1,4 +1,4 @@
-"""The file: a line that says what it is, a digest, a line of JSON, and sections with digests of their own."""
+"""The file: a line that says what it is, a digest, a line of JSON, and compressed columns of numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-MARK = b"attractor certificate 1\n"
+MARK = b"attractor certificate 2\n"
 CHUNK = 1 << 16
 
 
@@ -27,50 +27,36 @@ def require(is_so: object, problem: str) -> None:
 
 
 class Certificate:
-    """A certificate whose digests are right; everything else in it is still only claimed."""
+    """A certificate: header and columns, whose digests are right; everything else in it is still only claimed."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
-            mark = file.readline(len(MARK))
-            require(
-                mark.startswith(MARK[:22]), f"{path} is no certificate; `attractor check --certificate FILE` writes one"
-            )
-            require(
-                mark == MARK, f"{path} is a certificate of another format; verify it with the version that wrote it"
-            )
-            seal, text = file.readline().strip(), file.readline()
+            mark, seal, text = file.readline(len(MARK)), file.readline().strip(), file.readline()
+            is_one = mark.startswith(MARK[:22])
+            require(is_one, f"{path} is no certificate; `attractor check --certificate FILE` writes one")
+            is_known = mark == MARK
+            require(is_known, f"{path} is a certificate of another format; verify it with the version that wrote it")
             is_whole = hashlib.sha256(text).hexdigest().encode() == seal
             require(is_whole, f"{path} is damaged: its header does not have the digest that it says")
             self.header: dict[str, Any] = json.loads(text)
-            self._sections: dict[str, bytes] = {}
-            for section in self.header["sections"]:
-                self._sections[section["name"]] = data = file.read(section["bytes"])
-                is_whole = hashlib.sha256(data).hexdigest() == section["sha256"]
-                require(is_whole, f"{path} is damaged: section `{section['name']}` does not have its digest")
+            self.columns: dict[str, array[int]] = {}
+            for name, kind, size, digest in self.header["sections"]:
+                data = file.read(size)
+                is_whole = hashlib.sha256(data).hexdigest() == digest
+                require(is_whole, f"{path} is damaged: section `{name}` does not have its digest")
+                self.columns[name] = _unpacked(data, kind)
             require(not file.read(1), f"{path} is damaged: there is more in it than its header says")
 
-    def numbers(self) -> list[int]:
-        """The numbers of the rows, seven bits to a byte, the lowest first."""
-        found, value, shift = [], 0, 0
-        for byte in zlib.decompress(self._sections["rows"]):
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                found.append(value)
-                value = shift = 0
-        return found
 
-    def columns(self, section: str, kind: str, width: int, columns: int = 1) -> array[int]:
-        """Columns of a record of so many bytes for each state, in blocks: all first bytes, then all second ones, ..."""
-        column, data, at = array(kind), self._sections[section], 0
-        for start in [*range(0, self.header["states"], CHUNK)] * columns:
-            count, size = min(CHUNK, self.header["states"] - start), int.from_bytes(data[at : at + 4], "little")
-            planes, records = zlib.decompress(data[at + 4 : at + 4 + size]), bytearray(width * count)
-            require(len(planes) == width * count, f"a block of {section} has another length than the header says")
-            for each in range(width):
-                records[each::width] = planes[each * count : (each + 1) * count]
-            column.frombytes(records)
-            at += 4 + size
-        if sys.byteorder == "big":
-            column.byteswap()
-        return column
+def _unpacked(data: bytes, kind: str) -> array[int]:
+    """The numbers that are compressed in these bytes, the lowest byte of each first."""
+    column, unpacking, rest = array(kind), zlib.decompressobj(), b""
+    for at in range(0, len(data), CHUNK):
+        rest += unpacking.decompress(data[at : at + CHUNK])
+        whole = len(rest) - len(rest) % column.itemsize
+        column.frombytes(rest[:whole])
+        rest = rest[whole:]
+    require(unpacking.eof and not rest, "a section ends in the middle")
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column

@@ -25,35 +25,29 @@ NOT_WRITTEN = -1
 AFTER, DERIVED = 1 << 24, 1 << 25
 """How an author's code, by way of the vocabulary, asks for the state after a step, and for a remembered predicate."""
 
-Pairs = tuple[tuple[int, int], ...]
-Row = tuple[int, Pairs, bool | Pairs | None]
-"""An instance; what it read or chose, in order; and whether it is true, or what it writes, or None: it is disabled."""
-Update = tuple[int, int, int]
-"""An update, a number, and the number of what the update makes of it."""
+Row = tuple[int, list[int], int, list[int]]
+"""An instance; what it read or chose, in order (reference, number, ...); its leaf; what it writes (slot, code, ...)."""
 
 
-def rows(numbers: list[int], actions: int) -> Iterator[tuple[Row | None, Update]]:
-    """The rows and updates that the numbers of a certificate stand for; of each pair one counts."""
+def rows_of(numbers: list[int], actions: int) -> Iterator[Row]:
+    """The rows that the numbers of a certificate stand for."""
     at = 0
     while at < len(numbers):
-        require(numbers[at] <= 1, "a row is of no known kind")
-        if numbers[at] == 1:
-            yield None, (numbers[at + 1], numbers[at + 2], numbers[at + 3])
-            at += 4
-            continue
-        instance, end = numbers[at + 1], at + 3 + 2 * numbers[at + 2]
-        path, count = tuple(zip(numbers[at + 3 : end : 2], numbers[at + 4 : end : 2], strict=True)), numbers[end]
-        at = end + 1 + (2 * count - 2 if instance < actions and count else 0)
+        instance, end = numbers[at], at + 2 + 2 * numbers[at + 1]
+        path, leaf, at = numbers[at + 2 : end], numbers[end], end + 1
+        if instance < actions and leaf:
+            at += 2 * leaf - 2
         require(at <= len(numbers), "the rows end in the middle of one")
-        writes = tuple(zip(numbers[end + 1 : at : 2], numbers[end + 2 : at : 2], strict=True))
-        yield (instance, path, bool(count) if instance >= actions else writes if count else None), (0, 0, 0)
+        yield instance, path, leaf, numbers[end + 1 : at]
 
 
 class Replay:
     """The values behind the numbers of a certificate, as far as rows have shown them."""
 
     def __init__(self, subject: Subject, slots: list[list[Any]]) -> None:
-        self.subject = subject
+        from attractor.check.errors import Disabled  # what the vocabulary's `require` raises
+
+        self.subject, self.disabled = subject, Disabled
         self.names, self.domains = [slot[0] for slot in slots], [slot[1] for slot in slots]
         self.defaults = [slot[5] for slot in slots]
         self.values: dict[tuple[int, int], Any] = {}
@@ -61,6 +55,15 @@ class Replay:
         self._slots = {name: number for number, name in enumerate(self.names)}
         self._known: dict[int, int] = {}
         require(len(self._slots) == len(slots), "two slots have one name")
+
+    def begin(self, initial: list[list[int]]) -> None:
+        """Take note of what the numbers of the initial states stand for; each is one that the source begins with."""
+        for vector, values in zip(initial, self.subject.initial, strict=True):
+            slots = [self.slot(ref) for ref in range(len(values))]
+            for slot, value in zip(slots, values, strict=True):
+                self.bind(slot, vector[slot], value)
+            is_so = all(vector[slot] == self.defaults[slot] for slot in {*range(len(vector))} - {*slots})
+            require(is_so, "an initial state has values in slots that the source does not begin with")
 
     def slot(self, ref: int) -> int:
         """The certificate's number of a slot that the code asks for; what it begins with is known then."""
@@ -86,72 +89,65 @@ class Replay:
         except KeyError:
             raise Rejected(f"number {number} of `{self.names[slot]}` is read before anything has written it") from None
 
-    def execute(self, instance: int, path: Pairs, leaf: bool | Pairs | None) -> None:
+    def execute(self, row: Row) -> None:
         """Execute a row again; raises ``Rejected`` if it goes another way."""
+        instance, path, leaf, writes = row
+        if instance >= len(self.subject.instances):
+            return self._update(instance - len(self.subject.instances), path, leaf)
         run, what = Run(self, path), self.subject.instances[instance]
         try:
-            self._compare(instance, run, leaf, came=self._came(run, what))
+            try:
+                came: Any = what.routine.function(run, *what.values)
+            except self.disabled:
+                came = False
+            require(run.place == len(path), "it does not read all that its row says")
+            if instance >= self.subject.actions:
+                require(bool(came) == leaf and not run.writes, f"it is {bool(came)} where its row says {leaf}")
+            elif came is False or not leaf:
+                require(came is False and not leaf, "it can be taken where its row says that it cannot, or not so")
+            else:
+                self._compare(run, writes)
         except Rejected as problem:
             raise Rejected(f"{what.label}: {problem}") from None
 
-    def _came(self, run: Run, what: Any) -> Any:
-        try:
-            return what.routine.function(run, *what.values)
-        except self.subject.disabled:
-            return False
+    def _compare(self, run: Run, writes: list[int]) -> None:
+        left = {self.slot(ref): what for ref, what in run.writes.items()}
+        for slot, code in zip(writes[::2], writes[1::2], strict=True):
+            (how, what), number = left.pop(slot, (NOT_WRITTEN, None)), code >> 2
+            require(how == code & 3, "a slot is not written as its row says")
+            if how == NUMBER:
+                self.bind(slot, number, what)
+            elif how == COPIED:
+                is_it = self.slot(what) == number and self.domains[number] == self.domains[slot]
+                require(is_it, f"`{self.names[slot]}` is a copy of another slot than its row says")
+            else:
+                is_it = alike(self.updates.setdefault(number, (self.domains[slot], what)), (self.domains[slot], what))
+                require(is_it, f"`{self.names[slot]}` is changed in another way than its row says")
+        require(not left, f"it also writes {[self.names[slot] for slot in left]}")
 
-    def _compare(self, instance: int, run: Run, leaf: bool | Pairs | None, *, came: Any) -> None:
-        if run.place != len(run.path):
-            raise Rejected("it does not read all that its row says")
-        if instance >= self.subject.actions:
-            require(bool(came) == leaf and not run.writes, f"it is {bool(came)} where its row says {leaf}")
-        elif came is False:
-            require(leaf is None, "it is disabled where its row says that it writes")
-        elif not isinstance(leaf, tuple):
-            raise Rejected("it can be taken where its row says that it cannot")
-        else:
-            left = {self.slot(ref): what for ref, what in run.writes.items()}
-            for slot, code in leaf:
-                self._compare_write(slot, code & 3, code >> 2, *left.pop(slot, (NOT_WRITTEN, None)))
-            require(not left, f"it also writes {[self.names[slot] for slot in left]}")
-
-    def _compare_write(self, slot: int, kind: int, number: int, how: int, what: Any) -> None:
-        if how != kind:
-            raise Rejected(f"`{self.names[slot]}` is not written as its row says")
-        if how == NUMBER:
-            self.bind(slot, number, what)
-        elif how == COPIED:
-            is_it = self.slot(what) == number and self.domains[number] == self.domains[slot]
-            require(is_it, f"`{self.names[slot]}` is a copy of another slot than its row says")
-        else:
-            known = self.updates.setdefault(number, (self.domains[slot], what))
-            is_it = alike(known, (self.domains[slot], what))
-            require(is_it, f"`{self.names[slot]}` is changed in another way than its row says")
-
-    def update(self, update: int, before: int, after: int) -> None:
+    def _update(self, update: int, path: list[int], after: int) -> None:
         """Execute an update of a value again."""
-        require(update in self.updates, f"update {update} is used by no row before")
-        slot = self.domains.index(self.updates[update][0])
-        value = self.value(slot, before)
-        for how in self.updates[update][1]:
-            value = how(value)
-        self.bind(slot, after, value)
+        require(update in self.updates and path[::2] == [0], f"update {update} is used by no row before")
+        domain, hows = self.updates[update]
+        slot = self.domains.index(domain)
+        self.bind(slot, after, _changed(self.value(slot, path[1]), hows))
 
 
 class Run:
     """The view that code runs against: it is told what its row says it read, and nothing else."""
 
-    def __init__(self, replay: Replay, path: Pairs) -> None:
-        self._replay, self.path, self.place = replay, path, 0
+    def __init__(self, replay: Replay, path: list[int]) -> None:
+        self._replay, self._path, self.place = replay, path, 0
         self._seen: dict[int, Any] = {}
         self._values: dict[int, Any] = {}
         self.writes: dict[int, tuple[int, Any]] = {}
 
     def _expect(self, code: int) -> int:
-        if self.place == len(self.path) or self.path[self.place][0] != code:
+        at = self.place
+        if at == len(self._path) or self._path[at] != code:
             raise Rejected("it reads or chooses something else than its row says")
-        self.place += 1
-        return self.path[self.place - 1][1]
+        self.place = at + 2
+        return self._path[at + 1]
 
     def before(self, ref: int) -> Any:
         """The value that the state before the step holds."""
@@ -170,15 +166,12 @@ class Run:
             how, what = self.writes.get(ref, (NOT_WRITTEN, None))
             self._values[ref] = value = self.before(what if how == COPIED else ref)
             if how == UPDATED:
-                for each in what:
-                    value = each(value)
-                self.write(ref, value)
+                self.write(ref, _changed(value, what))
         return self._values[ref]
 
     def write(self, ref: int, value: Any) -> None:
         """Set a value in the state after the step."""
-        if ref >= AFTER:
-            raise Rejected("it writes what it may only look at")
+        require(ref < AFTER, "it writes what it may only look at")
         self.writes[ref] = NUMBER, value
         self._values[ref] = value
 
@@ -203,7 +196,7 @@ class Run:
         """One of the options: the one that the row says."""
         ordered = tuple(sorted(options, key=repr)) if isinstance(options, set | frozenset) else tuple(options)
         if not ordered:
-            raise self._replay.subject.disabled
+            raise self._replay.disabled
         return ordered[self._expect(len(ordered) << 2 | FORK)]
 
     def key_ref(self, family: int, key: Any) -> int:
@@ -220,6 +213,12 @@ class Run:
         return bool(self.writes)
 
 
+def _changed(value: Any, hows: Iterable[Callable[[Any], Any]]) -> Any:
+    for how in hows:
+        value = how(value)
+    return value
+
+
 def alike(one: Any, other: Any) -> bool:
     """Whether no program can tell two values apart: of the same type, and made of parts that are alike."""
     kind: Any = type(one)
@@ -229,18 +228,17 @@ def alike(one: Any, other: Any) -> bool:
         return bool(one == other)
     if kind in {float, complex}:
         return repr(one) == repr(other)
+    if _is_its_attributes(kind):  # type: ignore[arg-type]  # a class can be hashed
+        mine, its = vars(one), vars(other)
+        return mine.keys() == its.keys() and all(alike(mine[name], its[name]) for name in mine)
     if isinstance(one, set | frozenset | dict):
-        mine, its = (
-            (each.items() if isinstance(each, dict) else zip(each, each, strict=True)) for each in (one, other)
-        )
-        theirs = {pair[0]: pair for pair in its}
-        return len(one) == len(theirs) and all(pair[0] in theirs and alike(pair, theirs[pair[0]]) for pair in mine)
+        theirs = {key: key for key in other}
+        is_same = len(one) == len(other) and all(key in theirs and alike(key, theirs[key]) for key in one)
+        return is_same and (not isinstance(one, dict) or all(alike(one[key], other[key]) for key in one))
     if isinstance(one, tuple | list) and not getattr(one, "__dict__", None):
         return len(one) == len(other) and all(map(alike, one, other))
     if isinstance(one, FunctionType):
         return one.__code__ is other.__code__ and alike(_held(one), _held(other))
-    if _is_its_attributes(kind):  # type: ignore[arg-type]  # a class can be hashed
-        return alike(vars(one), vars(other))
     try:  # all that there is to copy of them: an exponent, a zone, attributes that `==` leaves out
         mine, its = (value.__reduce_ex__(2) for value in (one, other))
     except TypeError:

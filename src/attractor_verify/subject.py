@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,21 +15,16 @@ class Subject:
     """A specification or a world, by numbers: slots, actions, then predicates."""
 
     def __init__(self, spec: Any) -> None:
-        from attractor.check.errors import Disabled  # what the vocabulary's `require` raises
-
-        self.disabled = Disabled
         self.model = model = spec.compile()
         self.initial = [[model.value(state, ref) for ref in range(len(state))] for state in model.initial]
         self.instances = [*model.actions, *model.predicates]
         self.labels = [each.label for each in self.instances]
         self.actions = len(model.actions)
-        self.constraints: list[int] = model.constraints
-        self.fairness: list[tuple[int, ...]] = [each.instances for each in model.fairness]
         self.properties: dict[str, Any] = {each.name: each for each in model.properties}
 
-    def left_out(self) -> list[str]:
-        """What is no part of the model, in words."""
-        return [f"states where {self.labels[self.actions + n]} is false are left out" for n in self.constraints]
+    def instance(self, predicate: int) -> int:
+        """The number of a predicate among all instances."""
+        return self.actions + predicate
 
     def slot(self, ref: int) -> tuple[str, Any]:
         """The name of a slot, and the value that it begins with."""
@@ -44,7 +37,9 @@ def found(header: dict[str, Any], spec: Any = None) -> Subject:
     if spec is None or isinstance(spec, str):
         spec = _named(spec or header["target"])
     for module, digest in header["sources"]:
-        known = sys.modules.get(module) or importlib.import_module(module)
+        known = sys.modules.get(module)
+        if known is None:
+            raise Rejected(f"the certificate is about module `{module}` too, which its subject does not use")
         is_same = hashlib.sha256(Path(str(known.__file__)).read_bytes()).hexdigest() == digest
         told = f"this is a certificate of another version of module `{module}` ({known.__file__}); check the source "
         require(is_same, told + "that is here now, and let that write a certificate")
@@ -62,27 +57,14 @@ def found(header: dict[str, Any], spec: Any = None) -> Subject:
 
 def _named(target: str) -> Any:
     """What ``MODULE:NAME`` or ``MODULE:NAME(constant=value, ...)`` means."""
+    from attractor.cli.operator.python_modules import imported  # finds modules and files as `attractor check` does
+
     where, _, said = target.partition(":")
     told = "the certificate does not say what it is about; name it: `attractor-verify FILE MODULE:NAME`"
     require(where and said, told)
     call = ast.parse(said, mode="eval").body
     named, keywords = (call.func, call.keywords) if isinstance(call, ast.Call) else (call, [])
     given: dict[str, Any] = {str(each.arg): ast.literal_eval(each.value) for each in keywords}
-    made: Any = getattr(_imported(where), named.id, None) if isinstance(named, ast.Name) else None
+    made: Any = getattr(imported(where), named.id, None) if isinstance(named, ast.Name) else None
     require(made is not None, f"there is no `{said}` in `{where}`, of which this is a certificate")
     return made if hasattr(made, "compile") and not isinstance(made, type) else made(**given)
-
-
-def _imported(where: str) -> Any:
-    path = Path(where)
-    sys.path.insert(0, str(path.resolve().parent if where.endswith(".py") else Path.cwd()))
-    if not where.endswith(".py"):
-        return importlib.import_module(where)
-    name = f"{path.stem}_file" if path.stem in sys.stdlib_module_names else path.stem
-    made = importlib.util.spec_from_file_location(name, path)
-    if made is None or made.loader is None or not path.is_file():
-        raise Rejected(f"there is no file {where} here, of which this is a certificate")
-    if name not in sys.modules:
-        sys.modules[name] = importlib.util.module_from_spec(made)
-        made.loader.exec_module(sys.modules[name])
-    return sys.modules[name]

@@ -15,8 +15,8 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor_verify.certificate import CHUNK, MARK, Certificate
-from attractor_verify.replay import rows
+from attractor_verify.certificate import MARK, Certificate
+from attractor_verify.replay import rows_of
 from tests.verify.plain import Plain
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ NUMBER = 0
 
 
 class Row(NamedTuple):
-    """What an instance read or chose, and what came of it."""
+    """What an instance read or chose, and what came of it: a truth, None for a disabled step, or what it writes."""
 
     instance: int
     path: tuple[tuple[int, int], ...]
@@ -63,23 +63,22 @@ class Opened:
         fields = [slot[2:5] for slot in header["slots"]]
         words = header["words"]
         labels, actions = [*header["actions"], *header["predicates"]], len(header["actions"])
-        plain = Plain(labels, actions, fields, words, certificate.columns("states", "Q", 8 * words))
+        plain, columns = Plain(labels, actions, fields, words), certificate.columns
+        plain.prepare(columns["states"], columns["rows"], [])
         entries: list[Any] = []
-        for row, update in rows(certificate.numbers(), actions):
-            if row:
-                entries.append(Row(*row))
-                plain.add(*row)
-            else:
-                entries.append(Update(*update))
-                plain.add_update(*update)
+        for instance, reads, leaf, writes in rows_of(columns["rows"].tolist(), actions):
+            if instance >= len(labels):
+                entries.append(Update(instance - len(labels), reads[1], leaf))
+                continue
+            came = bool(leaf) if instance >= actions else _pairs(writes) if leaf else None
+            entries.append(Row(instance, _pairs(reads), came))
         edges = {
             number: {target for target in plain.targets(number) if target is not None and target != number}
             for number in range(plain.count)
         }
-        ranks = certificate.columns("ranks", "I", 4, len(header["columns"]))
-        columns = [list(ranks[at : at + plain.count]) for at in range(0, len(ranks), plain.count)]
+        ranks = [list(columns["ranks"][at : at + plain.count]) for at in range(0, len(columns["ranks"]), plain.count)]
         used = frozenset(_used(header, entries, plain.states))
-        return Opened(header, entries, plain.states, columns, edges, used)
+        return Opened(header, entries, plain.states, ranks, edges, used)
 
     def copied(self) -> Opened:
         """The same, to be changed on its own."""
@@ -88,33 +87,34 @@ class Opened:
 
     def seal(self, path: Path) -> None:
         """Write it, with digests that are right."""
-        header = {**self.header, "states": len(self.states), "rows": len(self.rows)}
-        sections = {"rows": self._packed_rows(), "states": self._packed_states(), "ranks": self._packed_ranks()}
-        header["sections"] = [
-            {"name": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-            for name, data in sections.items()
-        ]
+        columns = {"rows": self._packed_rows(), "states": self._packed_states()}
+        columns["ranks"] = array("I", [rank for column in self.ranks for rank in column])
+        sections = {name: zlib.compress(column.tobytes()) for name, column in columns.items()}
+        header = {
+            **self.header,
+            "sections": [
+                [name, columns[name].typecode, len(data), hashlib.sha256(data).hexdigest()]
+                for name, data in sections.items()
+            ],
+        }
         text = json.dumps(header).encode() + b"\n"
         seal = hashlib.sha256(text).hexdigest().encode() + b"\n"
         path.write_bytes(MARK + seal + text + b"".join(sections.values()))
 
-    def _packed_rows(self) -> bytes:
-        out = bytearray()
+    def _packed_rows(self) -> array[int]:
+        out, instances = array("I"), len(self.header["actions"]) + len(self.header["predicates"])
         for row in self.rows:
             if isinstance(row, Update):
-                numbers = [1, *row]
+                out.extend([instances + row.update, 1, 0, row.before, row.after])
+                continue
+            out.extend([row.instance, len(row.path), *(each for pair in row.path for each in pair)])
+            if isinstance(row.leaf, tuple):
+                out.extend([1 + len(row.leaf), *(each for pair in row.leaf for each in pair)])
             else:
-                numbers = [0, row.instance, len(row.path), *(each for pair in row.path for each in pair)]
-                if isinstance(row.leaf, tuple):
-                    numbers += [1 + len(row.leaf), *(each for pair in row.leaf for each in pair)]
-                else:
-                    numbers.append(int(row.leaf or 0))
-            for number in numbers:
-                groups = [number >> shift & 0x7F for shift in range(0, max(1, number.bit_length()), 7)]
-                out += bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
-        return zlib.compress(bytes(out))
+                out.append(int(row.leaf or 0))
+        return out
 
-    def _packed_states(self) -> bytes:
+    def _packed_states(self) -> array[int]:
         words = self.header["words"]
         flat = array("Q")
         for state in self.states:
@@ -122,19 +122,11 @@ class Opened:
             for number, (_, _, word, shift, _, _) in zip(state, self.header["slots"], strict=True):
                 packed[word] |= number << shift
             flat.extend(packed)
-        return _blocks(flat.tobytes(), 8 * words)
-
-    def _packed_ranks(self) -> bytes:
-        return b"".join(_blocks(array("I", column).tobytes(), 4) for column in self.ranks)
+        return flat
 
 
-def _blocks(data: bytes, width: int) -> bytes:
-    out = b""
-    for start in range(0, len(data), CHUNK * width):
-        part = data[start : start + CHUNK * width]
-        block = zlib.compress(b"".join(part[at::width] for at in range(width)))
-        out += len(block).to_bytes(4, "little") + block
-    return out
+def _pairs(numbers: list[int]) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def drop_state(given: Opened, luck: random.Random) -> None:

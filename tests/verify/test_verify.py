@@ -244,7 +244,10 @@ def test_values_that_are_equal_and_differ_are_not_alike(one: object, other: obje
 
 def test_the_verifier_stays_small_and_imports_nothing_of_the_engine() -> None:
     sources = [*SOURCES.glob("*.py"), *SOURCES.glob("*.c")]
-    assert sum(len(path.read_text().splitlines()) for path in sources) <= 1_180
+    assert sum(len(path.read_text().splitlines()) for path in sources) <= 1_000
     text = "".join(path.read_text() for path in SOURCES.glob("*.py"))
     imported = {line.split()[1] for line in text.splitlines() if line.strip().startswith("from attractor.")}
-    assert imported == {"attractor.check.errors", "attractor.objects.gvk"}, imported
+    assert imported == {
+        *("attractor.check.errors", "attractor.objects.gvk"),
+        *("attractor.check.sandbox.second_runs", "attractor.cli.operator.python_modules"),
+    }, imported

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from attractor.check.spec.properties import Case, Property
     from attractor.check.verdict import Verdict
 
-MARK = b"attractor certificate 1\n"
+MARK = b"attractor certificate 2\n"
 CHUNK = 1 << 16
 """So many states are packed together."""
 SLOT, LATER, TRUTH, FORK = range(4)
@@ -63,15 +63,15 @@ class _Writer:
     def write(self, path: Path) -> Certified:
         self._judge_starts()
         columns = list(self._columns())
-        rows = zlib.compress(bytes(self._rows()), 6)  # by now everything was executed, and no slot will be new
+        rows = self._rows()  # by now everything was executed, and no slot will be new
         bits, packed = self.search.packed()
         words, fields = laid_out(bits)
-        states = b"".join(self._states(packed, words))
-        ranks = b"".join(block for _, column in columns for block in self._packed_ranks(column))
-        header = self._header(words, fields, [told for told, _ in columns])
-        sections = {"rows": rows, "states": states, "ranks": ranks}
+        states = self._states(packed, words)
+        ranks = (array("I", [column[number] for number in self.order]) for column in columns)
+        sections = {"rows": _section([rows]), "states": _section(states), "ranks": _section(ranks)}
+        header = self._header(words, fields)
         header["sections"] = [
-            {"name": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            [name, "Q" if name == "states" else "I", len(data), hashlib.sha256(data).hexdigest()]
             for name, data in sections.items()
         ]
         text = json.dumps(header, ensure_ascii=False).encode() + b"\n"
@@ -85,7 +85,7 @@ class _Writer:
             raise NotCertified(f"it cannot be written to {path}: {problem.strerror}") from None
         return Certified(len(self.order), self.rows, path.stat().st_size)
 
-    def _header(self, words: int, fields: list[tuple[int, int, int]], columns: list[dict[str, Any]]) -> dict[str, Any]:
+    def _header(self, words: int, fields: list[tuple[int, int, int]]) -> dict[str, Any]:
         model = self.model
         domains: dict[int, int] = {}
         places = {number: place for place, number in enumerate(self.order)}
@@ -101,8 +101,6 @@ class _Writer:
             "bounds": [bound.text for bound in self.verdict.binding],
             "within": list(self.verdict.within),
             "warnings": list(self.verdict.warnings),
-            "states": len(self.order),
-            "rows": self.rows,
             "words": words,
             "slots": [
                 [slot.name, domains.setdefault(id(slot.domain), len(domains)), *field, slot.default]
@@ -112,44 +110,43 @@ class _Writer:
             "starts": [places.get(-1 if (at := self.search.find(state)) is None else at) for state in model.initial],
             "actions": [action.label for action in model.actions],
             "predicates": [predicate.label for predicate in model.predicates],
-            "columns": columns,
             "witnesses": list(self._witnesses(places)),
         }
 
     # Rows
 
-    def _rows(self) -> bytearray:
+    def _rows(self) -> array[int]:
         """Every execution, in the order in which they happened; each of its instances has a row of its own."""
         instances = [*self.model.actions, *self.model.predicates]
         seen: set[tuple[Any, ...]] = set()
-        out = bytearray()
+        out = array("I")
         for entry in self.search.log:
             if len(entry) == 3:
-                numbers(out, (1, *entry))
-                self.rows += 1
-                continue
-            for instance in entry[0]:
-                for outcome in entry[1]:
-                    row = tuple(
-                        _row(instance, instances[instance].binding, outcome, instance < len(self.model.actions))
-                    )
-                    if row not in seen:
-                        seen.add(row)
-                        numbers(out, (0, *row))
-                        self.rows += 1
+                update, before, after = entry
+                rows: list[tuple[int, ...]] = [(len(instances) + update, 1, 0, before, after)]
+            else:
+                rows = [
+                    tuple(_row(number, instances[number].binding, outcome, number < len(self.model.actions)))
+                    for number in entry[0]
+                    for outcome in entry[1]
+                ]
+            for row in rows:
+                if row not in seen:
+                    seen.add(row)
+                    out.extend(row)
+                    self.rows += 1
         return out
 
     # States
 
-    def _states(self, packed: bytes, words: int) -> Iterator[bytes]:
-        """The states in order, byte by byte, compressed."""
+    def _states(self, packed: bytes, words: int) -> Iterator[array[int]]:
+        """The states in ascending order, the last word counting most."""
         width = 8 * words
-        count = len(packed) // width
         keys = [int.from_bytes(packed[at : at + width], "little") for at in range(0, len(packed), width)]
-        self.order = sorted(range(count), key=keys.__getitem__)
-        for start in range(0, count, CHUNK):
+        self.order = sorted(range(len(keys)), key=keys.__getitem__)
+        for start in range(0, len(keys), CHUNK):
             chosen = self.order[start : start + CHUNK]
-            yield _section(b"".join(packed[number * width : (number + 1) * width] for number in chosen), width)
+            yield array("Q", b"".join(packed[number * width : (number + 1) * width] for number in chosen))
 
     # Promises
 
@@ -161,8 +158,9 @@ class _Writer:
         return self._ranking
 
     def _claimed(self) -> list[Property]:
-        names = {each.name for each in self.verdict.properties}
-        return [claim for claim in self.model.properties if claim.name in names]
+        """What is certified, in the order of the header."""
+        claims = {claim.name: claim for claim in self.model.properties}
+        return [claims[each.name] for each in self.verdict.properties if each.kind != "deadlock"]
 
     def _judge_starts(self) -> None:
         """Log what is said of initial states: whether they are outside a constraint, and start what they refine."""
@@ -171,6 +169,8 @@ class _Writer:
                 self._log(constraint, state)
         starts = self._initially()
         for claim in self._claimed():
+            if claim.abstract:
+                raise NotCertified(f"`{claim.name}` refines a specification with fairness, for which there is no rank")
             for case in claim.cases if claim.kind == "refines" else ():
                 self.search.mask(case.operands[0], starts)
 
@@ -180,30 +180,22 @@ class _Writer:
         for ref in {ref for outcome in outcomes for ref, _ in outcome.path if CHOICE > ref >= DERIVED}:
             self._log(ref ^ DERIVED, state)
 
-    def _columns(self) -> Iterator[tuple[dict[str, Any], array[int]]]:
+    def _columns(self) -> Iterator[array[int]]:
         """The columns of ranks: one for each case of a promise, and one for all promises of the end."""
         ends = []
         for claim in (each for each in self._claimed() if each.is_liveness):
             if claim.kind in {"eventually_always", "settles"}:
                 ends.append(claim)
-                continue
-            for number, case in enumerate(claim.cases):
-                yield {"property": claim.name, "case": number}, self._region_ranks(claim, case)
+            else:
+                yield from (self._region_ranks(claim, case) for case in claim.cases)
         if ends:
-            yield {"property": None, "case": 0}, self._end_ranks(ends)
+            yield self._end_ranks(ends)
 
     def _initially(self) -> bytearray:
         mask = bytearray(self.search.counts.distinct)
         for index in self.search.initial():
             mask[index] = 1
         return mask
-
-    def _packed_ranks(self, ranks: array[int]) -> Iterator[bytes]:
-        for start in range(0, len(self.order), CHUNK):
-            chunk = array("I", [ranks[number] for number in self.order[start : start + CHUNK]])
-            if sys.byteorder == "big":
-                chunk.byteswap()
-            yield _section(chunk.tobytes(), 4)
 
     def _region_ranks(self, claim: Property, case: Case) -> array[int]:
         missing = _not(self.search.mask(case.operands[-1]))
@@ -268,15 +260,6 @@ def laid_out(bits: list[int]) -> tuple[int, list[tuple[int, int, int]]]:
     return len(used), fields
 
 
-def numbers(out: bytearray, values: Iterable[int]) -> None:
-    """Append numbers, seven bits to a byte, the lowest first."""
-    for value in values:
-        while value > 0x7F:
-            out.append(value & 0x7F | 0x80)
-            value >>= 7  # noqa: PLW2901 - what is left of it
-        out.append(value)
-
-
 def _row(instance: int, binding: tuple[int, ...], outcome: Outcome, is_action: bool) -> Iterator[int]:
     yield instance
     yield len(outcome.path)
@@ -305,10 +288,14 @@ def _reference(ref: int) -> int:
     return ref << 2 | SLOT
 
 
-def _section(data: bytes | bytearray, width: int) -> bytes:
-    """Records of one width as a compressed block: first all their first bytes, then all their second ones, ..."""
-    block = zlib.compress(b"".join(bytes(data[at::width]) for at in range(width)), 6)
-    return len(block).to_bytes(4, "little") + block
+def _section(columns: Iterable[array[int]]) -> bytes:
+    """Numbers, the lowest byte first, compressed."""
+    packing, out = zlib.compressobj(6), b""
+    for column in columns:
+        if sys.byteorder == "big":
+            column.byteswap()
+        out += packing.compress(column.tobytes())
+    return out + packing.flush()
 
 
 def _not(mask: bytearray) -> bytearray:

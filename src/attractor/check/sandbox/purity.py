@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import is_authors
 from attractor.check.sandbox.outside import refuse_named
+from attractor.check.sandbox.second_runs import audits
 from attractor.check.sandbox.set_order import is_filled
 from attractor.check.values.snapshot import Same, Unfreezable, freeze
 from attractor.runtime.controller import Controller
@@ -74,7 +75,7 @@ class Guard:
     def __init__(self, function: Any, *, closures: bool = True) -> None:
         """Without ``closures`` what the function closes over may change, as where a test collects what it saw."""
         self._function, self._closures = function, closures
-        reached = list(_reached(function))
+        reached = list(_reached(function)) if audits() else []
         refuse_named(each for each in reached if isinstance(each, types.FunctionType))
         self._caches = [each for each in reached if isinstance(each, _CACHE)]
         self._cached: dict[int, tuple[Any, Hashable]] = {}

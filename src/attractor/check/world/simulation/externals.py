@@ -38,6 +38,7 @@ from attractor.check.errors import Disabled, SpecError
 from attractor.check.events import Called
 from attractor.check.sandbox.outside import barred
 from attractor.check.sandbox.purity import Guard
+from attractor.check.sandbox.second_runs import audits
 from attractor.check.values.snapshot import KNOWN, Unfreezable, copied, freeze
 from attractor.check.world.simulation.process.controller_memory import Kept
 from attractor.check.world.simulation.process.suspended import Answer
@@ -195,26 +196,34 @@ class WorldExternal:
         done = self._done.get(asked)
         if done is None:
             done = self._run(before, host, name, args, kwargs)
-            with barred():
-                again = self._run(before, host, name, args, kwargs)
-            line = _line(getattr(self.model_class, name, self.model_class))
-            if (done.after, freeze(tuple(done.answer))) != (again.after, freeze(tuple(again.answer))):
-                raise SpecError(
-                    f"{line}: `{self.model_class.__name__}.{name}` was run twice in the same state with the same "
-                    "arguments, and did different things; a model must depend on its attributes and arguments only"
-                )
-            if self._guard.state() != self._pristine:
-                raise SpecError(
-                    f"{line}: `{self.model_class.__name__}.{name}` changes a variable outside of the model, which is "
-                    "no part of the state; keep it in an attribute of the model"
-                )
+            if audits():
+                self._audit(done, before, host, name, args, kwargs)
             self._done[asked] = done
             record = self._stage.model.record
             if record is not None:
+                line = _line(getattr(self.model_class, name, self.model_class))
                 situation = (freeze(before.held), host, asked[-1])
                 content = (freeze(done.after.held), freeze(tuple(done.answer)))
                 record.note(situation, f"`{self.model_class.__name__}.{name}`", line, repr(done.answer.value), content)
         return Done(done.after, done.answer.copied())
+
+    def _audit(
+        self, done: Done, before: Kept, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Run a method once more, with nothing from outside: it must do the same, and change nothing else."""
+        with barred():
+            again = self._run(before, host, name, args, kwargs)
+        line = _line(getattr(self.model_class, name, self.model_class))
+        if (done.after, freeze(tuple(done.answer))) != (again.after, freeze(tuple(again.answer))):
+            raise SpecError(
+                f"{line}: `{self.model_class.__name__}.{name}` was run twice in the same state with the same "
+                "arguments, and did different things; a model must depend on its attributes and arguments only"
+            )
+        if self._guard.state() != self._pristine:
+            raise SpecError(
+                f"{line}: `{self.model_class.__name__}.{name}` changes a variable outside of the model, which is "
+                "no part of the state; keep it in an attribute of the model"
+            )
 
     def _run(self, before: Kept, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Done:
         model = before.value

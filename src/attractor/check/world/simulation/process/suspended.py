@@ -24,6 +24,7 @@ from attractor.check.sandbox.locks import held_lock
 from attractor.check.sandbox.no_event_loop import needs_a_loop
 from attractor.check.sandbox.outside import barring
 from attractor.check.sandbox.purity import Guard
+from attractor.check.sandbox.second_runs import audits
 from attractor.check.values.snapshot import KNOWN, Same, Unfreezable, copied, freeze
 from attractor.objects.resource import DecodeError
 from attractor.runtime.context import Context
@@ -307,11 +308,14 @@ class Suspensions:
         place = self._place(run, key, origin)
         known = place.suspended
         if known is None:
-            _refuse_held(run, self._function)
-            again = self._compared(run, key, make)
+            again = None
+            if audits():
+                _refuse_held(run, self._function)
+                again = self._compared(run, key, make)
             known = place.suspended = Suspended(run, key, make, place)
-            again.asked.clear()
-            known.keep(again)
+            if again is not None:
+                again.asked.clear()
+                known.keep(again)
             if self.on_new is not None:
                 self.on_new(place, (key, origin), run.asked)
         run.asked.clear()
@@ -326,7 +330,8 @@ class Suspensions:
         place = self._place(run, key, origin)
         if place.is_end:
             return False
-        self._compared(run, key, make)
+        if audits():
+            self._compared(run, key, make)
         place.is_end = True
         if self.on_new is not None:
             self.on_new(place, (key, origin), run.asked)
@@ -358,7 +363,7 @@ class Suspensions:
 
     def check_guarded(self, run: Run, where: str) -> None:
         """Make sure that what the code may not change is as it was."""
-        if self._guard.state() != self._pristine:
+        if audits() and self._guard.state() != self._pristine:
             _refuse_held(run, self._function, tasks=True)
             raise CheckedCodeError(
                 f"{_first_line(run.coroutine)}: {where} changes an attribute of its controller, or a global variable; "
