@@ -33,8 +33,9 @@ class Closure(ctypes.Structure):
         (name, ctypes.c_uint64)
         for name in (  # noqa: SIM905 - as C lists them
             "states count words field rows length actions predicates cell code root room "
-            "change looked enabled truth least leaf leaves first watched watching invariant constraint terminal judge ending settling "
-            "column ranks helps invariants constraints terminals judges endings settlings columns deadlock conditions "
+            "change looked enabled truth least leaf leaves first watched watching "
+            "invariant constraint terminal judge ending settling column ranks helps "
+            "invariants constraints terminals judges endings settlings columns deadlock conditions "
             "at taken next target near failed"
         ).split()
     ]
@@ -68,7 +69,8 @@ class Closure(ctypes.Structure):
         self.hold("Q", states=states, cell=2 * self.room, change=self.words, enabled=instances // 64 + 1)
         self.hold("Q", looked=bytes(b"\xff" * (8 * instances * self.words)))
         self.hold("Q", next=most * self.words, target=most)
-        self.hold("I", rows=rows, field=sum(self.fields, []), code=len(rows), near=len(rows), taken=most)
+        self.hold("I", rows=rows, code=len(rows), near=len(rows), taken=most)
+        self.hold("I", field=[part for field in self.fields for part in field])
         self.hold("i", root=instances)
         self.hold("I", leaf=most, leaves=instances, first=accumulate(counts, initial=0))
         self.hold("b", truth=instances)
@@ -109,7 +111,7 @@ class Closure(ctypes.Structure):
         return self.kept["target"][:count]
 
     def check(self, watched: Iterable[int]) -> None:
-        """Raise ``Rejected`` at the first state or step that is not as claimed; these predicates are claimed of states."""
+        """Raise ``Rejected`` at the first state or step that is not as claimed; these predicates are looked at."""
         self.hold("I", watched=[*range(self.actions), *watched])
         self.watching = len(self.kept["watched"])
         self.hold("b", least=[each in self.kept["invariant"] for each in range(len(self.labels))])

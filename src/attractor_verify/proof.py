@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attractor_verify.certificate import Certificate, Rejected, require
 from attractor_verify.closure import Closure
 from attractor_verify.replay import Replay, rows_of
-from attractor_verify.subject import Subject, found
+from attractor_verify.subject import Subject, found, unaudited
 
 if TYPE_CHECKING:
     from array import array
@@ -47,8 +47,6 @@ class Verified(NamedTuple):
 
 def verify(path: Path, spec: Any = None) -> Verified:
     """Check a certificate; raises ``Rejected``. ``spec`` is what it should be about, or ``MODULE:NAME`` of that."""
-    from attractor.check.sandbox.second_runs import unaudited  # rows are executed once; a check has audited the code
-
     started = time.monotonic()
     try:
         certificate = Certificate(path)

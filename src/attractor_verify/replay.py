@@ -45,9 +45,7 @@ class Replay:
     """The values behind the numbers of a certificate, as far as rows have shown them."""
 
     def __init__(self, subject: Subject, slots: list[list[Any]]) -> None:
-        from attractor.check.errors import Disabled  # what the vocabulary's `require` raises
-
-        self.subject, self.disabled = subject, Disabled
+        self.subject, self.disabled = subject, subject.disabled
         self.names, self.domains = [slot[0] for slot in slots], [slot[1] for slot in slots]
         self.defaults = [slot[5] for slot in slots]
         self.values: dict[tuple[int, int], Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ class Subject:
     """A specification or a world, by numbers: slots, actions, then predicates."""
 
     def __init__(self, spec: Any) -> None:
+        from attractor.check.errors import Disabled  # what the vocabulary's `require` raises
+
+        self.disabled = Disabled
         self.model = model = spec.compile()
         self.initial = [[model.value(state, ref) for ref in range(len(state))] for state in model.initial]
         self.instances = [*model.actions, *model.predicates]
@@ -30,6 +34,13 @@ class Subject:
         """The name of a slot, and the value that it begins with."""
         slot = self.model.slots[ref]
         return slot.name, slot.domain.values[slot.default]
+
+
+def unaudited() -> Any:
+    """A block in which code is executed once: that it depends on nothing but its answers was audited by the check."""
+    from attractor.check.sandbox import second_runs
+
+    return second_runs.unaudited()
 
 
 def found(header: dict[str, Any], spec: Any = None) -> Subject:
@@ -57,14 +68,27 @@ def found(header: dict[str, Any], spec: Any = None) -> Subject:
 
 def _named(target: str) -> Any:
     """What ``MODULE:NAME`` or ``MODULE:NAME(constant=value, ...)`` means."""
-    from attractor.cli.operator.python_modules import imported  # finds modules and files as `attractor check` does
-
     where, _, said = target.partition(":")
     told = "the certificate does not say what it is about; name it: `attractor-verify FILE MODULE:NAME`"
     require(where and said, told)
     call = ast.parse(said, mode="eval").body
     named, keywords = (call.func, call.keywords) if isinstance(call, ast.Call) else (call, [])
     given: dict[str, Any] = {str(each.arg): ast.literal_eval(each.value) for each in keywords}
-    made: Any = getattr(imported(where), named.id, None) if isinstance(named, ast.Name) else None
+    made: Any = getattr(_imported(where), named.id, None) if isinstance(named, ast.Name) else None
     require(made is not None, f"there is no `{said}` in `{where}`, of which this is a certificate")
     return made if hasattr(made, "compile") and not isinstance(made, type) else made(**given)
+
+
+def _imported(where: str) -> Any:
+    path = Path(where)
+    sys.path.insert(0, str(path.resolve().parent if where.endswith(".py") else Path.cwd()))
+    if not where.endswith(".py"):
+        return importlib.import_module(where)
+    name = f"{path.stem}_file" if path.stem in sys.stdlib_module_names else path.stem
+    made = importlib.util.spec_from_file_location(name, path)
+    if made is None or made.loader is None or not path.is_file():
+        raise Rejected(f"there is no file {where} here, of which this is a certificate")
+    if name not in sys.modules:
+        sys.modules[name] = importlib.util.module_from_spec(made)
+        made.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
