@@ -68,7 +68,8 @@ def author_line() -> str:
 
 def line_of(function: object) -> str:
     """``file.py:line`` where an author's function begins; nothing for one that is not an author's."""
-    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    plain = inspect.unwrap(function) if callable(function) else None
+    code = getattr(plain, "__code__", None) or getattr(getattr(type(plain), "__call__", None), "__code__", None)  # noqa: B004
     if code is None or not is_authors(code.co_filename):
         return ""
     return f"{name_of(code.co_filename)}:{code.co_firstlineno}"

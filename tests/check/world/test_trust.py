@@ -578,4 +578,4 @@ class Kept:
 
 @pytest.mark.parametrize("reconcile", [counts_in_a_global, counts_through_a_helper])
 def test_variables_that_outlive_a_reconcile_are_guarded_wherever_the_code_reaches(reconcile: Any) -> None:
-    assert "a global variable; memory that outlives a reconcile goes through `ctx.remember`" in refused(reconcile)
+    assert "memory that outlives a reconcile goes through `ctx.remember`" in refused(reconcile)

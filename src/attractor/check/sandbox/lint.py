@@ -44,33 +44,60 @@ def _at(error: BaseException) -> str:
     return line
 
 
-def unawaited(reconcile: Any) -> Iterator[str]:
-    """The words for each effect that a reconcile, or a method beside it, asks for and drops, as its source shows."""
+def remarks(reconcile: Any, *, has_clock: bool = True) -> Iterator[str]:
+    """The words for what the source of a reconcile, or of a method beside it, shows to be a mistake.
+
+    Effects that are asked for and dropped; versions that are compared by size; and without a clock the age of objects,
+    which are all of one instant.
+    """
     owner = getattr(reconcile, "__self__", None)
     functions = [inspect.unwrap(reconcile)]
     if owner is not None:
         functions = [each for base in type(owner).__mro__ for each in vars(base).values()]
     for function in functions:
         if isinstance(function, FunctionType) and is_authors(function.__code__.co_filename):
-            yield from _dropped(function)
+            yield from (text for text, is_of_time in _found(function) if not (has_clock and is_of_time))
 
 
 @cache
-def _dropped(function: FunctionType) -> tuple[str, ...]:
+def _found(function: FunctionType) -> tuple[tuple[str, bool], ...]:
+    """What is found in a function, and whether it matters only where time stands still."""
     try:
         lines, first = inspect.getsourcelines(function)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError):
         return ()
     found = []
+    asks_for_time = any(isinstance(node, ast.Attribute) and node.attr == "now" for node in ast.walk(tree))
     for node in ast.walk(tree):
+        line = f"{function.__code__.co_filename}:{first + getattr(node, 'lineno', 1) - 1}"
         match node:
             case ast.Expr(ast.Call(ast.Attribute(ast.Name("ctx"), name))) if name in _EFFECTS:
-                line = f"{function.__code__.co_filename}:{first + node.lineno - 1}"
-                found.append(f"{line}: `ctx.{name}(...)` is not awaited, so it does nothing; write `await` before it")
+                text = f"`ctx.{name}(...)` is not awaited, so it does nothing; write `await` before it"
+                found.append((f"{line}: {text}", False))
+            case ast.Call(ast.Name("int"), [value]) if _is_version(value):
+                found.append((f"{line}: {_OPAQUE}", False))
+            case ast.Compare(left, [ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], [right]) if any(
+                map(_is_version, (left, right))
+            ):
+                found.append((f"{line}: {_OPAQUE}", False))
+            case ast.Attribute(attr="creation_timestamp") if not asks_for_time:  # which is told anyway
+                found.append((f"{line}: {_AGE}", True))
     return tuple(found)
 
 
+def _is_version(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "resource_version"
+
+
+_OPAQUE = (
+    "versions are compared by size; they are opaque, and in a world they do not grow, so what follows is not checked; "
+    "compare them by `==`, or use `metadata.generation`"
+)
+_AGE = (
+    "looks at when an object was created, and here all objects are of the same age; give the world its instants: "
+    "World(clock=[...])"
+)
 _EFFECTS = frozenset(
     name
     for name, method in vars(Context).items()

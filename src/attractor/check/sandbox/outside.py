@@ -61,6 +61,10 @@ _HASH = (
 )
 _ID = ("asks for the id of an object, which is another one in each run", "compare names, keys or uids instead")
 _FILES = "uses files, which are no part of the state", "declare them as an outside system with `externals`"
+_ZONE = (
+    "asks for the local time zone, which is another one on each machine",
+    "name the zone, as in `datetime.fromtimestamp(seconds, UTC)`",
+)
 
 _CLOCKS = frozenset(
     {
@@ -88,7 +92,8 @@ _OF_SYSTEM = {
     **dict.fromkeys(("get_objects", "get_referrers", "get_stats"), _PLACE),
 }
 _MODULES = frozenset({"posix", "nt", "_thread", "_socket", "io", "_io", "sys", "gc"})
-_NAMES = _CLOCKS | _OF_SYSTEM.keys() | {"now", "utcnow", "today", "hash", "id", "random", "getrandbits", "seed", "open"}
+_NAMES = _CLOCKS | _OF_SYSTEM.keys() | {"now", "utcnow", "today", "hash", "id"}
+_NAMES |= {"random", "getrandbits", "seed", "open", "mktime"}
 _PASSING_ON = frozenset(
     {
         *(
@@ -105,6 +110,7 @@ _PASSING_ON = frozenset(
         ),
         *("ntpath", "glob", "shutil", "tempfile", "platform", "getpass", "threading"),
         *("functools", "heapq", "statistics", "contextlib", "operator", "bisect", "string", "graphlib"),
+        *("utils", "sched", "timeit", "queue"),
     }
 )
 """Modules of the standard library whose questions are those of their callers."""
@@ -115,6 +121,8 @@ def _asked_compiled(function: Any, owner: Any, frame: FrameType) -> tuple[str, s
     name = function.__name__
     if name in _CLOCKS and getattr(function, "__module__", None) == "time":
         return _TIME
+    if name == "mktime":
+        return _ZONE
     if isinstance(owner, type):
         return _TIME if name in {"now", "utcnow", "today"} and issubclass(owner, dt.date) else None
     if function is hash:
@@ -147,7 +155,14 @@ def _written() -> dict[int, Callable[[FrameType], tuple[str, str] | None]]:
     """What functions written in Python ask the outside, by the ids of their code, which lives as long as they do."""
     of_random = [*vars(random.Random).values(), *vars(random.SystemRandom).values()]
     luck = [uuid.uuid1, uuid.uuid4, uuid.getnode, *(getattr(secrets, name) for name in secrets.__all__)]
-    place = [os.getenv, threading.current_thread, threading.get_ident, *vars(type(os.environ)).values()]
+    place: list[Any] = [
+        os.getenv,
+        threading.current_thread,
+        threading.get_ident,
+        threading.active_count,
+        threading.enumerate,
+    ]
+    place += [*vars(type(os.environ)).values()]
     place += [each for each in vars(platform).values() if isinstance(each, FunctionType)]
     place += [inspect.currentframe, inspect.stack, getpass.getuser, socket.getfqdn, locale.getlocale]
     found: dict[int, Callable[[FrameType], tuple[str, str] | None]] = {}
@@ -174,6 +189,27 @@ def _look(frame: FrameType, event: str, arg: Any) -> None:
         judge = _CODES.get(id(frame.f_code))
         if judge is not None:
             _refuse(frame.f_back, lambda: judge(frame))
+        elif _meeting.met is not None:
+            _meeting.met(frame)
+
+
+class _Meeting:
+    """Who is told of each function that is called, before it begins."""
+
+    met: Callable[[FrameType], None] | None = None
+
+
+_meeting = _Meeting()
+
+
+@contextmanager
+def meeting(met: Callable[[FrameType], None]) -> Iterator[None]:
+    """Run a block in which barred code tells of the functions that it calls."""
+    before, _meeting.met = _meeting.met, met
+    try:
+        yield
+    finally:
+        _meeting.met = before
 
 
 def _judge(function: Any, owner: Any) -> None:
@@ -278,6 +314,36 @@ def barring(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
+def refuse_handed_over(function: Any, at: FrameType) -> None:
+    """Raise ``Blocking`` for a compiled function that asks the outside and is given to somebody to call."""
+    if isinstance(function, BuiltinFunctionType) and function.__name__ in _NAMES:
+        words = _asked_compiled(function, function.__self__, at)
+        if words is not None:
+            raise Blocking(f"{at.f_code.co_filename}:{at.f_lineno} {words[0]}; {words[1]}")
+
+
+OF_LOCAL_TIME = frozenset({"fromtimestamp", "astimezone", "timestamp"})
+"""Methods of times that ask for the local time zone where nobody names one."""
+
+
+def refuse_local_time(function: Any, args: tuple[Any, ...], named: Mapping[str, Any], at: FrameType) -> None:
+    """Raise ``Blocking`` for a call of such a method that names no zone."""
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if name == "fromtimestamp" and isinstance(owner, type) and issubclass(owner, dt.date):
+        is_local = named.get("tz", args[1] if len(args) > 1 else None) is None
+    elif isinstance(owner, dt.datetime):
+        is_named = name == "timestamp" or named.get("tz", args[0] if args else None) is not None
+        is_local = owner.tzinfo is None or not is_named
+    else:
+        return
+    if is_local:
+        raise Blocking(f"{at.f_code.co_filename}:{at.f_lineno} {_ZONE[0]}; {_ZONE[1]}")
+
+
+_OF_MACHINE = frozenset({"path", "prefix", "base_prefix", "exec_prefix", "stdin"})
+"""Attributes of ``sys`` that are others on another machine."""
+
+
 def refuse_named(functions: Iterable[FunctionType]) -> None:
     """Raise ``SpecError`` for the first of an author's functions that names what cannot be asked for under check."""
     for function in functions:
@@ -294,8 +360,10 @@ def _named(code: CodeType, known: Mapping[str, Any]) -> Iterator[tuple[int, tupl
         is_global = each.opname in {"LOAD_GLOBAL", "LOAD_NAME"}
         name = each.argval if isinstance(each.argval, str) else ""
         value = known.get(name) if is_global else getattr(before, name, None) if before else None
-        if any(value is one for one in (sys.argv, sys.orig_argv, sys.flags)):
+        if any(value is one for one in (sys.argv, sys.orig_argv, sys.flags)) or (before is sys and name in _OF_MACHINE):
             yield line, _PLACE
+        if before is time and name in {"tzname", "timezone", "altzone", "daylight"}:
+            yield line, _ZONE
         if name == "__hash__" and code.co_name != "__hash__" and each.opname.startswith("LOAD_"):
             yield line, _HASH
         if each.opname != "PUSH_NULL":

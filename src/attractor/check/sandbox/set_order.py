@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import collections
 import functools
+import gc
 import itertools
 import linecache
 import math
@@ -29,6 +30,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import Blocking, is_authors
+from attractor.check.sandbox import touches
+from attractor.check.sandbox.outside import OF_LOCAL_TIME, refuse_handed_over, refuse_local_time
 from attractor.check.spec.declarations import Declared
 
 if TYPE_CHECKING:
@@ -41,6 +44,11 @@ ORDERS = 6
 """In how many orders sets are taken at the most."""
 _ALL_OF = 4
 """Sets of up to so many elements are taken in every order where that is wanted."""
+_shaken: dict[int, tuple[set[Any], list[Any]]] = {}
+"""Sets that were given another order in this run, with the one that they had; by their ids, which stay their own."""
+_FEW = 20
+"""Of a list that is handed over, so many elements are looked at."""
+_SIZES = (20, 80, 300, 1200)
 _ADDRESS = re.compile(r"(?<=\bat 0x)[0-9a-f]{6,}")
 
 
@@ -64,6 +72,7 @@ _TAKERS: tuple[Any, ...] = (
 _METHODS = frozenset(
     {"join", "format", "format_map", "sort", "extend", "extendleft", "fromkeys", "from_iterable", "insert"}
 )
+_ASSIGNING = frozenset({"setattr", "delattr", "vars"})
 _NAMES = frozenset(each.__name__ for each in (*_TEXTS, *_TAKERS)) | _METHODS
 
 
@@ -72,7 +81,7 @@ def _turned(value: Any, at: types.FrameType) -> Any:
     if not isinstance(value, set | frozenset) or len(value) < 2 or all(isinstance(each, _FIXED) for each in value):
         return value
     sites.append(f"{at.f_code.co_filename}:{at.f_lineno}")
-    elements = list(value)
+    elements = _before(value)
     _way.largest = max(_way.largest, len(elements))
     if _way.number == sys.maxsize:
         return elements[::-1]
@@ -83,6 +92,12 @@ def _turned(value: Any, at: types.FrameType) -> Any:
         return elements[_way.number :] + elements[: _way.number]
     random.Random(_way.number).shuffle(elements)  # noqa: S311 - an order, not a secret
     return elements
+
+
+def _before(value: Any) -> list[Any]:
+    """The elements of a set in the order that they had before it was handed to somebody."""
+    known = _shaken.get(id(value), (None, ()))[1]
+    return [*(each for each in known if each in value), *(each for each in value if each not in known)]
 
 
 def _placeless(text: Any, at: types.FrameType) -> Any:
@@ -115,7 +130,8 @@ def _telling(function: Any, at: types.FrameType) -> Any:
 
 
 def _iterated(value: Any) -> Any:
-    return _turned(value, sys._getframe(1))  # noqa: SLF001 - there is no other way
+    at = sys._getframe(1)  # noqa: SLF001 - there is no other way
+    return _turned(touches.used(value, at), at)
 
 
 def _formatted(value: Any, how: int = -1) -> Any:
@@ -140,6 +156,57 @@ def _called(function: Any, *args: Any, **named: Any) -> Any:
     return function(*args, **named)
 
 
+def _touched(value: Any) -> Any:
+    return touches.assigned(value, sys._getframe(1))  # noqa: SLF001
+
+
+def _used(value: Any) -> Any:
+    at = sys._getframe(1)  # noqa: SLF001
+    if callable(value):
+        refuse_handed_over(value, at)
+    return touches.used(value, at)
+
+
+def _handed(value: Any) -> Any:
+    at = sys._getframe(1)  # noqa: SLF001
+    if callable(value):
+        refuse_handed_over(value, at)
+    inside = value.values() if type(value) is dict else value if type(value) in {list, tuple} else (value,)
+    for each in itertools.islice(inside, _FEW):
+        if type(each) is set:
+            _shake(each, at)
+    return touches.used(value, at)
+
+
+def _shake(value: set[Any], at: types.FrameType) -> None:
+    """Give a set that is handed over another order, for whoever loops over it: its table gets larger."""
+    if len(value) < 2 or id(value) in _shaken or all(isinstance(each, _FIXED) for each in value):
+        return
+    before = list(value)
+    _shaken[id(value)] = value, before
+    for size in _SIZES:
+        fillers = [object() for _ in range(size)]
+        value.update(fillers)
+        for each in fillers:
+            value.discard(each)  # which leaves the table as large as it is
+        if list(value) != before:
+            sites.append(f"{at.f_code.co_filename}:{at.f_lineno}")
+            return
+
+
+def _callee(function: Any) -> Any:
+    return touches.used(function, sys._getframe(1))  # noqa: SLF001
+
+
+def _told(value: Any) -> Any:
+    return _placeless(value, sys._getframe(1)) if type(value) is str else value  # noqa: SLF001
+
+
+def _zoned(function: Any, *args: Any, **named: Any) -> Any:
+    refuse_local_time(function, args, named, sys._getframe(1))  # noqa: SLF001
+    return function(*args, **named)
+
+
 def _popped(owner: Any) -> Any:
     turned = _turned(owner, sys._getframe(1)) if isinstance(owner, set) else owner  # noqa: SLF001
     if turned is owner:
@@ -149,7 +216,8 @@ def _popped(owner: Any) -> Any:
 
 
 _HELPERS: dict[str, Callable[..., Any]] = {
-    f"\0set order: {each.__name__}": each for each in (_iterated, _formatted, _called, _popped, _percent)
+    f"\0set order: {each.__name__}": each
+    for each in (_iterated, _formatted, _called, _popped, _percent, _touched, _used, _handed, _callee, _told, _zoned)
 }
 
 
@@ -193,15 +261,62 @@ class _Turner(ast.NodeTransformer):
         self.generic_visit(node)
         return _helper(_percent, node.left, node.right) if isinstance(node.op, ast.Mod) else node
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            node.value = _helper(_touched, node.value)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            node.value = _helper(_touched, node.value)
+        return node
+
+    def visit_withitem(self, node: ast.withitem) -> ast.AST:
+        self.generic_visit(node)
+        node.context_expr = _helper(_used, node.context_expr)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return [node]
+        looked_up = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+        return [ast.copy_location(ast.Expr(_helper(_touched, looked_up)), node), node]
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        handed = _touched if name in _ASSIGNING else _used if name in _NAMES else _handed
+        if isinstance(node.func, ast.Attribute) and not _is_super(node.func.value):
+            node.func.value = _helper(_used, node.func.value)
+        elif isinstance(node.func, ast.Name) and not _is_super(node):
+            node.func = _helper(_callee, node.func)
+        for number, each in enumerate(node.args):
+            if not isinstance(each, ast.Constant | ast.Starred):
+                node.args[number] = _helper(handed, each)
+        for keyword in node.keywords:
+            if keyword.arg is not None and not isinstance(keyword.value, ast.Constant):
+                keyword.value = _helper(handed, keyword.value)
+        return node if _is_super(node) else _helper(_told, self._turned_call(node))
+
+    def _turned_call(self, node: ast.Call) -> ast.expr:
         function = node.func
-        name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+        named = function.args[0] if isinstance(function, ast.Call) and function.args else function
+        name = named.id if isinstance(named, ast.Name) else getattr(function, "attr", "")
         if isinstance(function, ast.Attribute) and name == "pop" and not node.args and not node.keywords:
             return _helper(_popped, function.value)
+        if isinstance(function, ast.Attribute) and name in OF_LOCAL_TIME:
+            return _helper(_zoned, function, *node.args, keywords=node.keywords)
         if name in _NAMES and (node.args or name in {"sort", "format"}):
             return _helper(_called, function, *node.args, keywords=node.keywords)
         return node
+
+
+def _is_super(node: ast.expr) -> bool:
+    """Whether it is ``super()``, which looks at who calls it."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 class Turnable(NamedTuple):
@@ -230,6 +345,7 @@ def other_orders(*, all_small: bool = False) -> Iterator[int]:
 def turned_round(functions: Iterable[Turnable]) -> Iterator[None]:
     """Run a block with these functions in their other form."""
     sites.clear()
+    _shaken.clear()
     for each in functions:
         each.function.__code__ = each.other  # type: ignore[misc]  # a function's code may be set
     try:
@@ -239,15 +355,24 @@ def turned_round(functions: Iterable[Turnable]) -> Iterator[None]:
             each.function.__code__ = each.code  # type: ignore[misc]
 
 
-def turnable(*functions: Any) -> tuple[Turnable, ...]:
-    """The author's functions, as far as ``functions`` reach them."""
-    found = []
-    for each in _reached(functions):
+def turnable(*functions: Any, met: Iterable[types.CodeType] = ()) -> tuple[Turnable, ...]:
+    """The author's functions, as far as ``functions`` reach them, and those of code that was seen to run."""
+    found: list[Turnable] = []
+    inside: set[int] = set()
+    for each in itertools.chain(_reached(functions), _owners(met, inside)):
         code = each.__code__
         plain, other = _compiled(code.co_filename).get((code.co_qualname, code.co_firstlineno), (None, None))
         if plain == code and other is not None and other.co_freevars == code.co_freevars:
             found.append(Turnable(each, code, other))
+            inside |= {id(one) for _, one in _functions(code)}
     return tuple(found)
+
+
+def _owners(met: Iterable[types.CodeType], known: set[int]) -> Iterator[types.FunctionType]:
+    """The functions of code that nothing names, such as what a dict of handlers holds."""
+    for code in met:
+        if id(code) not in known and is_authors(code.co_filename):
+            yield from [each for each in gc.get_referrers(code) if isinstance(each, types.FunctionType)]
 
 
 def _reached(start: Iterable[Any]) -> Iterator[types.FunctionType]:

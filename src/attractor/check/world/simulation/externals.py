@@ -36,9 +36,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.events import Called
-from attractor.check.sandbox.outside import barred
-from attractor.check.sandbox.purity import Guard
+from attractor.check.sandbox.outside import barred, barring, meeting
+from attractor.check.sandbox.purity import Guard, seen
 from attractor.check.sandbox.second_runs import audits
+from attractor.check.sandbox.set_order import Turnable, other_orders, sites, turnable, turned_round
+from attractor.check.sandbox.touches import watched
 from attractor.check.values.snapshot import KNOWN, Unfreezable, copied, freeze
 from attractor.check.world.simulation.process.controller_memory import Kept
 from attractor.check.world.simulation.process.suspended import Answer
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     from attractor.check.events import CallTrouble
+    from attractor.check.sandbox.touches import Run as Touches
     from attractor.check.world.simulation.slots import Cell, Stage
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -113,12 +116,12 @@ class WorldExternal:
     """
 
     def __init__(self, stage: Stage, protocol: Any, model: object, failure: Callable[[], Exception]) -> None:
-        self._stage, self._failure = stage, failure
+        self._stage, self._failure = stage, barring(failure)
         self.name: str = getattr(protocol, "__name__", str(protocol))
         self.model_class = type(model)
         self._done: dict[Hashable, Done] = {}
         self._guard = Guard(self.model_class)
-        self._pristine = self._guard.state()
+        self._turnable: tuple[Turnable, ...] = ()
         stage.model.before_audit.append(self._done.clear)
         self.state: Cell = stage.slot("external", self.name, self._kept(model, self.model_class))
         self.trouble: CallTrouble | None = None
@@ -197,6 +200,7 @@ class WorldExternal:
         if done is None:
             done = self._run(before, host, name, args, kwargs)
             if audits():
+                self._repeat(done, before, host, name, args, kwargs)
                 self._audit(done, before, host, name, args, kwargs)
             self._done[asked] = done
             record = self._stage.model.record
@@ -207,11 +211,9 @@ class WorldExternal:
                 record.note(situation, f"`{self.model_class.__name__}.{name}`", line, repr(done.answer.value), content)
         return Done(done.after, done.answer.copied())
 
-    def _audit(
-        self, done: Done, before: Kept, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
+    def _repeat(self, done: Done, before: Kept, host: str, name: str, args: Any, kwargs: Any) -> None:
         """Run a method once more, with nothing from outside: it must do the same, and change nothing else."""
-        with barred():
+        with barred(), meeting(self._guard.meet):
             again = self._run(before, host, name, args, kwargs)
         line = _line(getattr(self.model_class, name, self.model_class))
         if (done.after, freeze(tuple(done.answer))) != (again.after, freeze(tuple(again.answer))):
@@ -219,10 +221,34 @@ class WorldExternal:
                 f"{line}: `{self.model_class.__name__}.{name}` was run twice in the same state with the same "
                 "arguments, and did different things; a model must depend on its attributes and arguments only"
             )
-        if self._guard.state() != self._pristine:
+        if self._guard.changed() is not None:
             raise SpecError(
                 f"{line}: `{self.model_class.__name__}.{name}` changes a variable outside of the model, which is "
                 "no part of the state; keep it in an attribute of the model"
+            )
+
+    def _audit(self, done: Done, before: Kept, host: str, name: str, args: Any, kwargs: Any) -> None:
+        """Run a method once more with sets in other orders, and see whether it changes what outlives it."""
+        self._turnable = self._turnable or turnable(self.model_class)
+        runs: list[Touches] = []
+        for _ in other_orders(all_small=True):
+            with turned_round(self._turnable), watched(seen) as touched:
+                again = self._run(before, host, name, args, kwargs)
+            runs.append(touched)
+            if not sites:
+                break
+            if (done.after, freeze(tuple(done.answer))) != (again.after, freeze(tuple(again.answer))):
+                raise SpecError(
+                    f"{sites[-1]}: what `{self.model_class.__name__}.{name}` does depends on the order of a set, which "
+                    "is another one in each process; take its elements in order, as in `sorted(...)`"
+                )
+        with turned_round(self._turnable), watched(seen, runs[0]) as second:
+            self._run(before, host, name, args, kwargs)
+        changed = second.changed()
+        if changed is not None:
+            raise SpecError(
+                f"{changed.line}: `{self.model_class.__name__}.{name}` changes a {type(changed.value).__name__} that "
+                "is no part of the model; keep it in an attribute of the model"
             )
 
     def _run(self, before: Kept, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Done:

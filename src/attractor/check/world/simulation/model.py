@@ -13,14 +13,16 @@ from attractor.apiserver.controllers.garbage import plan_garbage
 from attractor.apiserver.controllers.termination import plan_namespaces
 from attractor.apiserver.kinds.registry import builtin_kind, find_kind, served_builtin
 from attractor.check.engine.model import Expected, Fairness, Model
-from attractor.check.errors import Disabled, SpecError, is_authors
+from attractor.check.errors import Disabled, Grown, SpecError, line_of, raising_line
 from attractor.check.events import Operated
-from attractor.check.sandbox.lint import unawaited
+from attractor.check.sandbox.lint import remarks
 from attractor.check.sandbox.outside import barring
 from attractor.check.sandbox.purity import Guard
+from attractor.check.sandbox.set_order import is_filled
 from attractor.check.spec.properties import Case, Property, require_judged
 from attractor.check.world.api.properties import Claim, StepClaim, actor_of
 from attractor.check.world.api.state import After, Moment, WorldState, root
+from attractor.check.world.api.users import all_acts
 from attractor.check.world.simulation import fault_actions, user_actions
 from attractor.check.world.simulation.clock import OscillatingClock
 from attractor.check.world.simulation.externals import WorldExternal
@@ -197,7 +199,7 @@ class Universe:
         expected = {one.name: _expected(one) for one in self.world.controllers}
         self.model.expected += expected.values()
         for one in self.world.controllers:
-            self.model.remarks |= dict.fromkeys(unawaited(one.reconcile))
+            self.model.remarks |= dict.fromkeys(remarks(one.reconcile, has_clock=self.world.says_time))
         for host in self.hosts:
             for kind in host.kinds:
                 at = (("host", host.name), ("kind", kind.gvk.kind))
@@ -250,8 +252,26 @@ class Universe:
             else:
                 self._claim(claim)
             for judge in (claim.holds,) if isinstance(claim, StepClaim) else claim.predicates:
-                if is_authors(getattr(getattr(judge, "__code__", None), "co_filename", "<unknown>")):
-                    self.model.before_audit.append(_unchanging(claim.name, judge))
+                self._guard(f"the claim `{claim.name}`", judge)
+        for act in all_acts(self.world.users):
+            if act.when is not None:
+                self._guard(f"`when` of `{act.label}`", act.when)
+        self._guard("`external_failure`", self.world.external_failure)
+        for one in self.world.controllers:
+            for when in (one.for_.when, *(each.when for each in one.owns), *(each.when for each in one.watches)):
+                self._guard(f"a predicate of controller {one.name}", when)
+            for watched in one.watches:
+                self._guard(f"`to_keys` of controller {one.name}", watched.to_keys)
+            for index in one.indexes:
+                self._guard(f"index `{index.name}` of controller {one.name}", index.values)
+
+    def _guard(self, name: str, asked: Callable[..., Any] | None) -> None:
+        """Have it looked at, at the end, whether a function of the author's has changed what outlives it."""
+        cells = [cell.cell_contents for cell in getattr(asked, "__closure__", None) or () if is_filled(cell)]
+        beside: list[Callable[..., Any]] = [each for each in cells if callable(each)]
+        for each in [asked] if asked is not None and line_of(asked) else beside:
+            if line_of(each):
+                self.model.before_audit.append(_unchanging(name, each))
 
     def _claim_steps(self, claim: StepClaim) -> None:
         judges: dict[str, int] = {}
@@ -272,7 +292,8 @@ class Universe:
         seen, judge = self.looked_at.setdefault(claim.name, set()), barring(claim.judge)
 
         def holds(view: Any, *_: Any) -> bool:
-            return judge(WorldState(Moment(self, view, seen)), WorldState(Moment(self, After(view), seen)), actor)
+            before, after = WorldState(Moment(self, view, seen)), WorldState(Moment(self, After(view), seen))
+            return bool(_judged(claim.name, judge, before, after, actor))
 
         (index,) = self.model.add_predicates(claim.name, holds)
         return index
@@ -283,12 +304,25 @@ class Universe:
         for predicate in map(barring, claim.predicates):
 
             def holds(view: Any, *_: Any, predicate: Any = predicate) -> bool:
-                return bool(predicate(WorldState(Moment(self, view, seen))))
+                return bool(_judged(claim.name, predicate, WorldState(Moment(self, view, seen))))
 
             (index,) = self.model.add_predicates(claim.name, holds)
             cases.append(Case((), (index,)))
         self.model.properties.append(Property(claim.name, claim.word, tuple(cases)))
         self.model.applied.add(claim.name)  # a claim of a world says something in every state
+
+
+def _judged(name: str, judge: Callable[..., Any], *seen: Any) -> Any:
+    """What a claim says; an error in it is its author's."""
+    try:
+        return judge(*seen)
+    except (SpecError, Grown):
+        raise
+    except Exception as error:
+        raise SpecError(
+            f"{raising_line(error)}: the claim `{name}` raises {type(error).__name__}: {error}; a claim answers True "
+            "or False in every state, also while nothing is there yet"
+        ) from error
 
 
 def _expected(one: Controller) -> Expected:
@@ -309,17 +343,17 @@ def _builtin_kinds(roots: set[str]) -> list[Any]:
     return list(found.values())
 
 
-def _unchanging(name: str, judge: Callable[..., Any]) -> Callable[[], None]:
-    """A look, at the end, at whether a claim has changed what outlives it: then it answers by when it is asked."""
-    guard = Guard(judge, closures=False)
-    pristine = guard.state()
+def _unchanging(name: str, asked: Callable[..., Any]) -> Callable[[], None]:
+    """A look, at the end, at whether a function has changed what outlives it: then it answers by when it is asked."""
+    guard = Guard(asked)
 
     def look() -> None:
-        if guard.state() != pristine:
-            code = judge.__code__
+        changed = guard.changed()
+        if changed is not None:
+            told = f" (`{changed}`)" if changed else ""
             raise SpecError(
-                f"{code.co_filename}:{code.co_firstlineno}: the claim `{name}` changes a variable outside of itself, "
-                "so what it says would depend on how often it was asked; let it only look"
+                f"{line_of(asked)}: {name} changes a variable outside of itself{told}, so what it says would depend on "
+                "how often it was asked; let it only look"
             )
 
     return look

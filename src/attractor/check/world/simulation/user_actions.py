@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.engine.model import Expected
 from attractor.check.errors import Disabled, SpecError
+from attractor.check.sandbox.outside import barring
 from attractor.check.world.api.state import Moment, WorldState
 from attractor.check.world.api.users import Create, Delete, Edit, Script, act_name, all_acts, described, steps_of
 from attractor.check.world.simulation.process.host import WorldTransport, at_once
@@ -126,7 +127,7 @@ class Sender:
     def send(self) -> bool:
         """Whether it changed anything; there is no step when it is not the time for it, or when it is refused."""
         universe, changes = self.universe, self.universe.changes
-        if self.act.when is not None and not self.act.when(WorldState(Moment(universe, universe.stage.view))):
+        if self.act.when is not None and not barring(self.act.when)(WorldState(Moment(universe, universe.stage.view))):
             self.expected.why = "its `when` is true in no reached state"
             raise Disabled
         try:

@@ -8,7 +8,8 @@ from attractor.check.errors import Disabled
 from attractor.check.events import Ended, Started
 from attractor.check.world.simulation.process.activity import Activity, Pending
 from attractor.check.world.simulation.process.controller_memory import Kept
-from attractor.check.world.simulation.process.suspended import context
+from attractor.check.world.simulation.process.set_order_audit import Begun
+from attractor.check.world.simulation.process.suspended import Beginning, context
 from attractor.runtime.worker.outcome import Next
 
 if TYPE_CHECKING:
@@ -64,18 +65,19 @@ class Place(Activity):
         self._settle(pending.work, run, is_cancelled=pending.is_cancelled)
 
     def _maker(self, work: Work) -> Callable[[], Coroutine[Any, Any, Any]]:
-        def make() -> Coroutine[Any, Any, Any]:
-            function, args = work.task.value
+        def make(function: Any, args: tuple[Any, ...]) -> Coroutine[Any, Any, Any]:
             made: Coroutine[Any, Any, Any] = function(context(self.worker.declared.name, work.key), *args)
             return made
 
-        return make
+        return Beginning(work.task, make)
 
     def _settle(self, work: Work, run: Run, *, is_cancelled: bool = False) -> None:
         self.worker.run_local(work.key, run, is_background=True)
         if run.is_done:
             if self.worker.suspensions.end(run, work.key, self._maker(work), work):
-                self.worker.audit.finished(run, work.key, self._maker(work), work.function)
+                self.worker.audit.finished(
+                    run, Begun(work.key, self._maker(work), work.function, self.worker.suspensions.met)
+                )
             self.cell.set(None)
             self.worker.stage.note(Ended(self.host.name, self.worker.declared.name, work.key, run.error, Next("done")))
         else:

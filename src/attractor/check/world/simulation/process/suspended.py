@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -22,11 +23,12 @@ from attractor.check.errors import SpecError, raising_line
 from attractor.check.sandbox import watchdog
 from attractor.check.sandbox.locks import held_lock
 from attractor.check.sandbox.no_event_loop import needs_a_loop
-from attractor.check.sandbox.outside import barring
+from attractor.check.sandbox.outside import barring, meeting
 from attractor.check.sandbox.purity import Guard
 from attractor.check.sandbox.second_runs import audits
 from attractor.check.values.snapshot import KNOWN, Same, Unfreezable, copied, freeze
 from attractor.objects.resource import DecodeError
+from attractor.runtime import effects
 from attractor.runtime.context import Context
 from attractor.runtime.effects import described
 from attractor.runtime.observability.field_logger import FieldLogger
@@ -35,8 +37,10 @@ from attractor.runtime.worker.outcome import ended_itself
 from attractor.runtime.worker.overdue import ReconcileTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable
+    from collections.abc import Callable, Coroutine, Hashable, Mapping
+    from types import CodeType
 
+    from attractor.check.world.simulation.process.controller_memory import Kept
     from attractor.objects.gvk import Key
     from attractor.runtime.effects import Effect
     from attractor.runtime.result import Result
@@ -108,6 +112,30 @@ class Asked(NamedTuple):
     text: str
 
 
+class Shared(NamedTuple):
+    """What two coroutines have in production, and each has for itself in a world: neither may change it."""
+
+    value: Any
+    content: Hashable
+    how: str
+    line: str
+
+
+class Beginning:
+    """A function that makes the coroutine of a piece of background work, and what it gave to the last one."""
+
+    def __init__(self, task: Kept, make: Callable[..., Coroutine[Any, Any, Any]]) -> None:
+        self._task, self._make = task, make
+        self.given: Any = None
+        self.content = task.content
+
+    def __call__(self) -> Coroutine[Any, Any, Any]:
+        """Make another one, with copies of its own."""
+        self.given = self._task.value
+        function, args = self.given
+        return self._make(function, args)
+
+
 class Run:
     """A coroutine that is alive, with the answers that it was given so far."""
 
@@ -125,10 +153,15 @@ class Run:
         self.origin: Suspended | None = None
         """Where it last stood before this step."""
         self.error: Exception | None = None
+        self._shared: list[Shared] = []
         self._steps: Steps[Any] | None = None
         self._is_barred = noting_from == 0
         """Whether it may ask nothing from outside, and is watched for that."""
         self._advance(lambda: self._begin(make()))
+        if isinstance(make, Beginning):
+            self._shared.append(
+                Shared(make.given, make.content, "was given, or closes over", _first_line(self.coroutine))
+            )
         for number, answer in enumerate(history):
             if noting_from is not None and number >= noting_from:
                 self.note()
@@ -148,6 +181,11 @@ class Run:
         if steps is None or steps.is_done:
             raise _ended_early(self.coroutine)
         self.history.append(answer)
+        match steps.effect:
+            case effects.Start(work, _, args):
+                self._share((work, args), "has handed to background work", own_line(self.coroutine))
+            case effects.Defer(operation=operation):
+                self._share(operation, "has handed to `ctx.defer`", own_line(self.coroutine))
         given = answer.copied()
         self._advance(lambda: steps.answer(given.value) if given.error is None else steps.fail(given.error))
 
@@ -177,8 +215,20 @@ class Run:
                 ) from None
             self.error = error
 
+    def _share(self, value: Any, how: str, line: str) -> None:
+        """From now on another coroutine has this, too; what cannot be part of a state is refused elsewhere."""
+        with suppress(Unfreezable):
+            self._shared.append(Shared(value, freeze(value), how, line))
+
     def note(self) -> None:
         """Note what it asks for, or how it ended; raises ``CheckedCodeError`` for what cannot be part of a state."""
+        for each in self._shared:
+            if freeze(each.value) != each.content:
+                raise CheckedCodeError(
+                    f"{each.line}: the code changes what it {each.how} here; in production both sides see that, in a "
+                    "world each has its own; work on a copy, and tell the other side through `ctx.remember`, "
+                    "`ctx.defer` or an object"
+                )
         if not self.is_done:
             line, effect = own_line(self.coroutine), self.effect
             self.asked.append(Asked(_content(effect, line), line, described(effect)))
@@ -261,13 +311,17 @@ class Suspensions:
         self._begun: dict[Hashable, Place] = {}
         self._function = function
         self._guard = Guard(function)
-        self._pristine = self._guard.state()
         self._went: dict[Place, Went] | None = {}
         """Where an answer led, by all answers up to it; None once nothing may be taken for granted."""
         self.on_new: Callable[[Place, Hashable, list[Asked]], None] | None = None
         """Told of what was asked for where a coroutine got somewhere new, and how that began."""
         self.resumed = 0
         """How often user code was executed: begun or gone on."""
+
+    @property
+    def met(self) -> Mapping[int, CodeType]:
+        """The code that was seen to run, by its id."""
+        return self._guard.met
 
     def begin(self, make: Callable[[], Coroutine[Any, Any, Any]]) -> Run:
         """A coroutine that has run up to its first effect."""
@@ -350,7 +404,8 @@ class Suspensions:
         began = run.origin.place.depth + 1 if run.origin else 0
         self._guard.look_at_cached()
         try:
-            again = Run(make, tuple(run.history), noting_from=began)
+            with meeting(self._guard.meet):
+                again = Run(make, tuple(run.history), noting_from=began)
         except BaseException:
             run.close()  # it lets go of what it holds
             raise
@@ -363,12 +418,14 @@ class Suspensions:
 
     def check_guarded(self, run: Run, where: str) -> None:
         """Make sure that what the code may not change is as it was."""
-        if audits() and self._guard.state() != self._pristine:
+        changed = self._guard.changed() if audits() else None
+        if changed is not None:
             _refuse_held(run, self._function, tasks=True)
+            told = f" (`{changed}`)" if changed else ""
             raise CheckedCodeError(
-                f"{_first_line(run.coroutine)}: {where} changes an attribute of its controller, or a global variable; "
-                "memory that outlives a reconcile goes through `ctx.remember` (it is lost at a crash) or into the "
-                "object's status"
+                f"{_first_line(run.coroutine)}: {where} changes an attribute of its controller, or a global variable"
+                f"{told}; memory that outlives a reconcile goes through `ctx.remember` (it is lost at a crash) or into "
+                "the object's status"
             )
 
 

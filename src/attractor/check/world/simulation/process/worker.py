@@ -22,7 +22,7 @@ from attractor.check.values.snapshot import freeze
 from attractor.check.world.simulation.process.activity import Activity, Pending
 from attractor.check.world.simulation.process.background import Background
 from attractor.check.world.simulation.process.controller_memory import loaded, saved
-from attractor.check.world.simulation.process.set_order_audit import OrderAudit
+from attractor.check.world.simulation.process.set_order_audit import Begun, OrderAudit
 from attractor.check.world.simulation.process.suspended import Answer, Finished, Suspended, Suspensions, context
 from attractor.check.world.simulation.process.workqueue import WorldQueue
 from attractor.check.world.simulation.slots import Sketch
@@ -193,7 +193,8 @@ class Worker:
             went = self.suspensions.suspend(run, key, self._maker(key))
             return went, is_alone and not isinstance(went.effect, MEMORY)
         if self.suspensions.end(run, key, self._maker(key)):
-            self.audit.finished(run, key, self._maker(key), self.declared.reconcile)
+            begun = Begun(key, self._maker(key), self.declared.reconcile, self.suspensions.met)
+            self.audit.finished(run, begun)
         error = run.error or wrong_result(run.result)
         if error is not None and (remark := slip(self.declared.name, error)):
             self.stage.model.remarks[remark] = None
