@@ -24,6 +24,7 @@ from attractor.check.world.simulation.process import worker as workers
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.runtime.steps import Steps
+from tests.check.world.judged import telling
 from tests.check.world.pairs import KEY, Pair, pair
 from tests.check.world.random_controllers import random_controller
 
@@ -168,7 +169,7 @@ class PlainSuspensions:
 
 @pytest.fixture
 def by_the_oracle(monkeypatch: pytest.MonkeyPatch) -> Callable[[World], Found]:
-    def answer(world: Callable[[set[Any]], World]) -> Found:
+    def answer(world: World) -> Found:
         with monkeypatch.context() as patch:
             for module in (workers, background, externals, controller_memory):
                 patch.setattr(module, "Kept", PlainKept, raising=False)
@@ -176,7 +177,7 @@ def by_the_oracle(monkeypatch: pytest.MonkeyPatch) -> Callable[[World], Found]:
             patch.setattr(set_order_audit.OrderAudit, "finished", lambda *_: None)
             return found(world)
 
-    return answer  # type: ignore[return-value]
+    return answer
 
 
 class Found(NamedTuple):
@@ -188,31 +189,30 @@ class Found(NamedTuple):
     stored: frozenset[Any]
 
 
-def random_world(seed: int) -> Callable[[set[Any]], World]:
-    one = random_controller(seed)
-
-    def made(stored: set[Any]) -> World:
-        def is_lucky(world: WorldState) -> bool:
-            stored.add(tuple((each.metadata.name, tuple(each.data.items())) for each in world.list(ConfigMap)))
-            return world.find(ConfigMap, Key("default", "c9")) is None
-
-        edit = Edit(Pair, KEY, spec=[{"text": "y"}])
-        faults = Faults(crash=1) if seed % 3 == 0 else None
-        return World(
-            controllers=[one],
-            objects=[pair()],
-            users=[edit],
-            faults=faults,
-            properties=[always(is_lucky, name="lucky")],
-            bounds=Bounds(lag=1, answers=40),
-        )
-
-    return made
+def is_lucky(world: WorldState) -> bool:
+    world.list(ConfigMap)
+    return world.find(ConfigMap, Key("default", "c9")) is None
 
 
-def found(world: Callable[[set[Any]], World]) -> Found:
+def random_world(seed: int) -> World:
+    return World(
+        controllers=[random_controller(seed)],
+        objects=[pair()],
+        users=[Edit(Pair, KEY, spec=[{"text": "y"}])],
+        faults=Faults(crash=1) if seed % 3 == 0 else None,
+        properties=[always(is_lucky, name="lucky")],
+        bounds=Bounds(lag=1, answers=40),
+    )
+
+
+def found(world: World) -> Found:
     stored: set[Any] = set()
-    verdict = check(world(stored), max_states=20_000)
+
+    def store(world: WorldState) -> None:
+        stored.add(tuple((each.metadata.name, tuple(each.data.items())) for each in world.list(ConfigMap)))
+
+    with telling(store):
+        verdict = check(world, max_states=20_000)
     answers = tuple(each.verdict for each in verdict.properties)
     return Found(answers, verdict.distinct, verdict.generated, frozenset(stored))
 

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 class Kept:
     """A value inside a state: compared by content, handed out as a copy."""
 
-    __slots__ = ("_hash", "content", "held")
+    __slots__ = ("_hash", "_identity", "held")
 
     def __init__(self, value: Any) -> None:
         try:
-            self.content: Hashable = freeze(value)
+            self._identity: Hashable = freeze(value)
             self.held = copied(value)
             """The value itself; nobody may change it."""
         except Unfreezable as problem:
             raise SpecError(
                 f"a {type(value).__name__} is to be kept in a state, but {problem.told}; use {KNOWN}"
             ) from None
-        self._hash = hash(self.content)
+        self._hash = hash(self._identity)
 
     @property
     def value(self) -> Any:
@@ -36,7 +36,7 @@ class Kept:
         return copied(self.held)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Kept) and self.content == other.content
+        return isinstance(other, Kept) and self._identity == other._identity
 
     def __hash__(self) -> int:
         return self._hash

@@ -127,11 +127,12 @@ class Beginning:
     def __init__(self, task: Kept, make: Callable[..., Coroutine[Any, Any, Any]]) -> None:
         self._task, self._make = task, make
         self.given: Any = None
-        self.content = task.content
+        self.content: Hashable = None
 
     def __call__(self) -> Coroutine[Any, Any, Any]:
         """Make another one, with copies of its own."""
         self.given = self._task.value
+        self.content = freeze(self.given)
         function, args = self.given
         return self._make(function, args)
 
