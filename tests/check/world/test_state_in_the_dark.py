@@ -65,10 +65,10 @@ class Settings:
 class Strategy(enum.Enum):
     """Has one as its value."""
 
-    COUNTING = functools.partial(_count)
+    COUNTING = (_count,)
 
     def run(self) -> int:
-        return self.value()
+        return self.value[0]()
 
 
 class Plugin:
@@ -190,6 +190,9 @@ class Handler(logging.Handler):
 LOG = logging.getLogger("tests.state_in_the_dark")
 LOG.addHandler(Handler())
 LOG.propagate = False
+QUIET = logging.getLogger("tests.quiet")
+QUIET.addHandler(logging.NullHandler())
+QUIET.propagate = False
 
 
 class Node:
@@ -383,6 +386,7 @@ FINE: list[Callable[[], Any]] = [
     lambda: len({"a", "b"}) == len(set(map(str.upper, {"a", "b"}))) + 1,
     lambda: collections.Counter({"a", "b"})["a"] == 2,
     lambda: logging.getLogger("tests.fine").isEnabledFor(60) and LOG.name == "",
+    lambda: QUIET.warning("a record is made, which asks for its task") is not None,
     lambda: functools.reduce(lambda one, other: one + other, [1, 2]) < 0,
     lambda: random.Random(3).random() < 0,
     lambda: dataclasses.replace(SETTINGS, count=1).count < 0,

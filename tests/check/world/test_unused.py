@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import timedelta
 
 import pytest
@@ -139,6 +140,32 @@ def test_a_time_that_is_asked_for_and_stands_still_is_told() -> None:
     assert "asks for the time, which stands still here" in warning
     for clock in ((EPOCH, EPOCH + timedelta(hours=1)), (EPOCH,)):
         assert check(World(controllers=[ages], objects=[pair()], clock=clock)).warnings == ()
+
+
+@controller(for_=Pair)
+async def keeps_the_newest(ctx: Context, key: Key) -> None:
+    """Takes a version for a number."""
+    found = await ctx.list(Pair)
+    if any(int(each.metadata.resource_version) < 0 for each in found):
+        await ctx.delete(found[0])
+
+
+@controller(for_=Pair)
+async def keeps_the_oldest(ctx: Context, key: Key) -> None:
+    """Sorts by age."""
+    found = await ctx.list(Pair)
+    found.sort(key=lambda each: str(each.metadata.creation_timestamp))
+
+
+def test_versions_that_are_compared_by_size_are_told() -> None:
+    (warning,) = check(World(controllers=[keeps_the_newest], objects=[pair()])).warnings
+    assert re.search(r"test_unused\.py:\d+: versions are compared by size; they are opaque", warning)
+
+
+def test_ages_in_a_world_of_one_instant_are_told() -> None:
+    (warning,) = check(World(controllers=[keeps_the_oldest], objects=[pair()])).warnings
+    assert re.search(r"test_unused\.py:\d+: looks at when an object was created, and here all objects are of", warning)
+    assert check(World(controllers=[keeps_the_oldest], objects=[pair()], clock=(EPOCH,))).warnings == ()
 
 
 def test_sources_that_name_no_key_are_told() -> None:
