@@ -196,7 +196,7 @@ def test_a_model_keeps_nothing_elsewhere_and_takes_sets_in_order(model: Any, say
         check(of(asks, declared={"externals": [Outside]}, externals={Outside: model()}))
 
 
-def _remembering(answer: Any) -> Callable[..., Any]:
+def _remembering(answer: Any) -> Any:
     seen: list[int] = []
 
     def asked(*_: Any) -> Any:

@@ -11,13 +11,14 @@ import orjson
 
 from attractor.apiserver.admission.outside_calls import Answer, Answers
 from attractor.check.errors import SpecError, line_of, raising_line
-from attractor.check.sandbox.outside import barred
+from attractor.check.sandbox.outside import barred, meeting
 from attractor.check.sandbox.purity import Guard
 from attractor.webhooks import UserInfo, WebhookError, WebhookSet
 from attractor.webhooks.conversion import PATH as CONVERSION_PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
+    from types import FrameType
 
     from attractor.apiserver.admission.outside_calls import Question
     from attractor.objects.json_types import JsonObject
@@ -43,7 +44,7 @@ class WorldWebhooks(Answers):
         super().__init__()
         self.hooks = _checked(hooks)
         self._answered: dict[Question, Answer] = {}
-        self._guards: dict[str, list[tuple[Any, Guard, Hashable]]] = {}
+        self._guards: dict[str, list[tuple[Any, Guard]]] = {}
         """For each path the functions behind it, with what they must leave as it is."""
         for hook in self.hooks:
             self._guard(hook.path, hook.function)
@@ -52,8 +53,7 @@ class WorldWebhooks(Answers):
                 self._guard(CONVERSION_PATH, function)
 
     def _guard(self, path: str, function: Any) -> None:
-        guard = Guard(function)
-        self._guards.setdefault(path, []).append((function, guard, guard.state()))
+        self._guards.setdefault(path, []).append((function, Guard(function)))
 
     def forget(self) -> None:
         """Call the functions again for whatever is asked from now on."""
@@ -73,7 +73,7 @@ class WorldWebhooks(Answers):
         service = question.endpoint.service
         assert service is not None, "a world has no webhooks but its own"
         first = self._called(service.path, question)
-        with barred():
+        with barred(), meeting(lambda frame: self._meet(service.path, frame)):
             second = self._called(service.path, question)
         if first != second:
             functions = ", ".join(
@@ -83,13 +83,17 @@ class WorldWebhooks(Answers):
                 f"{functions}: asked twice about the same, it answered differently; "
                 "a webhook must depend on the object and the request only"
             )
-        for function, guard, pristine in self._guards[service.path]:
-            if guard.state() != pristine:
+        for function, guard in self._guards[service.path]:
+            if guard.changed() is not None:
                 raise SpecError(
                     f"{line_of(function)}: webhook {_name(function)!r} changes a variable outside of itself; "
                     "a webhook judges, and remembers nothing"
                 )
         return Answer(response=first)
+
+    def _meet(self, path: str, frame: FrameType) -> None:
+        for _, guard in self._guards[path]:
+            guard.meet(frame)
 
     def _called(self, path: str, question: Question) -> JsonObject:
         try:
