@@ -35,6 +35,7 @@ from attractor.check.sandbox.second_runs import audits
 from attractor.check.sandbox.set_order import is_filled
 from attractor.check.values.class_layouts import attributes_of
 from attractor.check.values.snapshot import Same, Unfreezable, freeze
+from attractor.check.values.watched import Watch
 from attractor.runtime.controller import Controller
 from attractor.webhooks import AdmissionWebhook, Conversion
 
@@ -71,6 +72,28 @@ def _left(iterator: Any) -> Hashable:
     return operator.length_hint(iterator, -1) if hasattr(iterator, "__length_hint__") else Same(object())
 
 
+class _Known:
+    """A value that must stay as it is: looked at part by part where its parts are all known, else frozen again."""
+
+    __slots__ = ("_content", "_value", "_watch")
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+        self._watch: Watch | None = Watch()
+        try:
+            self._content = freeze(value)
+        except Unfreezable:
+            self._content, self._watch = _content(value, _DEEP), None
+        if self._watch is not None and not self._watch.add(value):
+            self._watch = None
+
+    def is_still(self, now: Any) -> bool:
+        """Whether what stands in its place has the content that it had."""
+        if now is self._value and self._watch is not None and self._watch.is_unchanged():
+            return True
+        return _content(now, _DEEP) == self._content
+
+
 class Guard:
     """Everything that outlives a run of a function."""
 
@@ -84,19 +107,20 @@ class Guard:
         self._places = _places(function, reached)
         self.met: dict[int, types.CodeType] = {}
         """The code that was seen to run, by its id; it is kept, so that the id stays its own."""
-        self._own = self._of_function()
-        self._contents = {place: _content(place.look(), _DEEP) for place in self._places.values()}
+        self._own = [_Known(value) for value in outliving(function)]
+        """What the function itself keeps; of what cannot be compared, only which object it is."""
+        self._contents = {place: _Known(place.look()) for place in self._places.values()}
 
     def changed(self) -> str | None:
         """What is not as it was when it was first seen: its name, or nothing if it has none."""
-        for place, content in self._contents.items():
-            if _content(place.look(), _DEEP) != content:
+        for place, known in self._contents.items():
+            if not known.is_still(place.look()):
                 return place.name
-        return "" if self._has_cached_change or self._own != self._of_function() else None
-
-    def _of_function(self) -> Hashable:
-        """The content of what the function itself keeps; of what cannot be compared, only which object it is."""
-        return tuple([_content(value, _DEEP) for value in outliving(self._function)])
+        own = list(outliving(self._function))
+        is_own = len(own) == len(self._own) and all(
+            known.is_still(now) for known, now in zip(self._own, own, strict=True)
+        )
+        return None if is_own and not self._has_cached_change else ""
 
     def meet(self, frame: types.FrameType) -> None:
         """A function begins: from now on, what it may keep has to stay as it is, wherever it was fetched from."""
@@ -107,7 +131,7 @@ class Guard:
                 found = _places_named(*_names(code), frame.f_globals)
                 found = {at: place for at, place in found.items() if at not in self._places}
                 self._places |= found
-                self._contents |= {place: _content(place.look(), _DEEP) for place in found.values()}
+                self._contents |= {place: _Known(place.look()) for place in found.values()}
 
     def look_at_cached(self) -> None:
         """See whether a value that a function keeps in its cache is another one than when it was first seen there."""

@@ -107,7 +107,7 @@ class _Form(NamedTuple):
 def freeze(value: Any, memo: Memo | None = None) -> Hashable:
     """The content of a value; raises ``Unfreezable``."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         frozen: Hashable = value
         return frozen
     return (_FORMS.get(kind) or _form(kind)).freeze(value, Memo() if memo is None else memo)
@@ -116,13 +116,13 @@ def freeze(value: Any, memo: Memo | None = None) -> Hashable:
 def copied(value: Any, memo: Memo | None = None) -> Any:
     """A value with the same content that shares nothing that can change; raises ``Unfreezable``."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return value
     copy = (_FORMS.get(kind) or _form(kind)).copy
     return value if copy is None else copy(value, Memo() if memo is None else memo)
 
 
-_PLAIN = frozenset({str, bytes, int, type(None), types.EllipsisType, types.NotImplementedType, msgspec.UnsetType})
+PLAIN = frozenset({str, bytes, int, type(None), types.EllipsisType, types.NotImplementedType, msgspec.UnsetType})
 _FORMS: dict[type, _Form] = {}
 """By type, as far as they are known; others are found out once."""
 
@@ -134,7 +134,7 @@ def _form(kind: type) -> _Form:
 
 def _part(value: Any, memo: Memo, where: str) -> Hashable:
     """A named part of a value, frozen; where that cannot be, the name tells which part it was."""
-    if type(value) in _PLAIN:
+    if type(value) in PLAIN:
         frozen: Hashable = value
         return frozen
     try:
@@ -144,11 +144,11 @@ def _part(value: Any, memo: Memo, where: str) -> Hashable:
 
 
 def _all(values: Iterable[Any], memo: Memo) -> list[Hashable]:
-    return [each if type(each) in _PLAIN else freeze(each, memo) for each in values]
+    return [each if type(each) in PLAIN else freeze(each, memo) for each in values]
 
 
 def _copies(values: Iterable[Any], memo: Memo) -> list[Any]:
-    return [each if type(each) in _PLAIN else copied(each, memo) for each in values]
+    return [each if type(each) in PLAIN else copied(each, memo) for each in values]
 
 
 def _once(content: _Freeze) -> _Freeze:
@@ -447,7 +447,7 @@ def _struct(kind: type[msgspec.Struct]) -> _Form:
     def fill(made: Any, value: Any, memo: Memo) -> None:
         for name in names:
             part = getattr(value, name, None)
-            if type(part) not in _PLAIN:
+            if type(part) not in PLAIN:
                 msgspec.structs.force_setattr(made, name, copied(part, memo))
 
     if issubclass(kind, Resource):

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
 examples:
+  attractor envtest path
+      print the directory; it is written first, if need be
   KUBEBUILDER_ASSETS=$(attractor envtest path) go test ./...
       run the tests of an operator in Go, unchanged, on Attractor's server
   ATTRACTOR_ENVTEST=no-controllers KUBEBUILDER_ASSETS=$(attractor envtest path) go test ./...
