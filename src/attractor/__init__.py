@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from attractor.objects.gvk import GroupKind, GroupVersionKind, Key
     from attractor.objects.resource import (
         Condition,
+        LabelSelector,
         ListMap,
         Meta,
         ObjectMeta,
@@ -78,6 +79,7 @@ _HOMES = {
     "attractor.objects.gvk": ("GroupKind", "GroupVersionKind", "Key"),
     "attractor.objects.resource": (
         "Condition",
+        "LabelSelector",
         "ListMap",
         "Meta",
         "ObjectMeta",
@@ -141,6 +143,7 @@ __all__ = [
     "Invalid",
     "JsonFormatter",
     "Key",
+    "LabelSelector",
     "LifecycleAdmission",
     "ListMap",
     "Manager",

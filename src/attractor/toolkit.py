@@ -8,6 +8,8 @@ Each part states its contract where it is defined, in ``attractor.runtime.toolki
 of them in short.
 """
 
+from attractor.objects.int_or_string import scaled_value
+from attractor.objects.quantity import Quantity
 from attractor.runtime.predicates import (
     Predicate,
     annotations_changed,
@@ -28,6 +30,7 @@ from attractor.runtime.toolkit.ensuring import Ensured, EnsuredChildren, ensure,
 from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name, has_finalizer, remove_finalizer
 from attractor.runtime.toolkit.owners import AlreadyOwned, add_owner, is_controlled_by, is_owned_by, set_controller
 from attractor.runtime.toolkit.retry import Permanent, Retrying, is_permanent, retry
+from attractor.runtime.toolkit.selectors import selects
 from attractor.runtime.toolkit.statemap import IdentityTaken, ObjectStateMap
 from attractor.runtime.toolkit.subscriptions import Subscription, Topic
 
@@ -44,6 +47,7 @@ __all__ = [
     "ObjectStateMap",
     "Permanent",
     "Predicate",
+    "Quantity",
     "Retrying",
     "Subscription",
     "Topic",
@@ -71,6 +75,8 @@ __all__ = [
     "remove_finalizer",
     "resource_version_changed",
     "retry",
+    "scaled_value",
+    "selects",
     "set_condition",
     "set_controller",
     "split_children",

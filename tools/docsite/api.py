@@ -86,7 +86,7 @@ TABLE = (
         "attractor",
         "How kinds are defined, and what every object has.",
         """
-        Resource Struct ObjectMeta Condition Key
+        Resource Struct ObjectMeta Condition LabelSelector Key
         GroupKind GroupVersionKind Meta ListMap Rule PrinterColumn Scale crd_for
         """,
     ),
@@ -105,7 +105,7 @@ TABLE = (
         """
         set_controller add_owner is_controlled_by is_owned_by AlreadyOwned hashed_name data_hash split_children
         add_finalizer remove_finalizer has_finalizer finalizer_name set_condition find_condition is_true
-        remove_condition
+        remove_condition selects scaled_value Quantity
         """,
     ),
     _page(

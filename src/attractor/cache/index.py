@@ -31,6 +31,8 @@ class Indexer:
         """By index and value, the keys that have it; values that no object has are not kept."""
         self._values: dict[str, dict[Key, frozenset[str]]] = {name: {} for name in self._functions}
         """By index and key, the values it has; keys without values are not kept."""
+        self._asked: dict[tuple[str, Key], tuple[EncodedObject, frozenset[str]]] = {}
+        """The last answer of ``values_of`` for each index and key: readers ask again until the watch has caught up."""
 
     def check_invariants(self) -> None:
         """Assert the invariants, which hold between any two calls."""
@@ -58,7 +60,7 @@ class Indexer:
 
     def put(self, obj: EncodedObject) -> None:
         """Take up an object, in place of one with the same key; whatever index functions raise, nothing is changed."""
-        values = {name: self.values_of(name, obj) for name in self._functions}
+        values = self._all_values(obj)
         self.discard(obj.key)
         self._objects[obj.key] = obj
         for name, found in values.items():
@@ -67,8 +69,17 @@ class Indexer:
                 for value in found:
                     self._keys[name].setdefault(value, set()).add(obj.key)
 
+    def _all_values(self, obj: EncodedObject) -> dict[str, frozenset[str]]:
+        """The values of every index for an object, which is decoded once for all of them."""
+        if not self._functions:
+            return {}
+        decoded = self._decode(obj)
+        return {name: frozenset(function(decoded)) for name, function in self._functions.items()}
+
     def discard(self, key: Key) -> None:
         """Forget an object, if it is there."""
+        for name in self._functions:
+            self._asked.pop((name, key), None)
         if self._objects.pop(key, None) is None:
             return
         for name, by_key in self._values.items():
@@ -94,7 +105,12 @@ class Indexer:
 
     def values_of(self, name: str, obj: EncodedObject) -> frozenset[str]:
         """Return the values of an index for an object."""
-        return frozenset(self._function(name)(self._decode(obj)))
+        known = self._asked.get((name, obj.key))
+        if known is not None and known[0] is obj:
+            return known[1]
+        found = frozenset(self._function(name)(self._decode(obj)))
+        self._asked[name, obj.key] = (obj, found)
+        return found
 
     def keys(self, name: str, value: str) -> frozenset[Key]:
         """The keys of the objects that have a value in an index."""

@@ -44,6 +44,7 @@ from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
 from attractor.embedded.webhooks import Webhooks
 from attractor.embedded.webhooks.in_process import InProcessWebhooks
 from attractor.embedded.webhooks.service_addresses import ServiceAddresses
+from attractor.embedded.workloads import running_workloads
 from attractor.httpd.audit.trail import Auditor
 from attractor.httpd.auth.authentication import ADMIN, Authenticator
 from attractor.httpd.fairness import Fairness
@@ -57,6 +58,7 @@ from attractor.httpd.watch.streams import WatchHub
 from attractor.store.contract import Claimant, StoreError
 from attractor.store.factory import open_store
 from attractor.wire.prometheus import process_metrics
+from attractor.workloads import Behaviour
 
 if TYPE_CHECKING:
     import ssl
@@ -129,6 +131,9 @@ class EmbeddedCluster:
         audit: Where audit events go; ``None`` for no audit log.
         audit_policy: Which requests are audited, and how much of them.
         flags: Command line flags to show on ``/flagz``.
+        nodes: How many simulated nodes there are. With any, Kubernetes' workload controllers, a scheduler and simulated
+            kubelets run, too: a Deployment that is created becomes ready.
+        behaviour: How long simulated Pods take for each stage of their life; by default no time.
     """
 
     def __init__(
@@ -153,6 +158,8 @@ class EmbeddedCluster:
         audit: AuditSink | None = None,
         audit_policy: Policy = METADATA_ONLY,
         flags: Mapping[str, str] | None = None,
+        nodes: int = 0,
+        behaviour: Behaviour | None = None,
     ) -> None:
         self._given = store
         self._admission = tuple(admission)
@@ -178,6 +185,7 @@ class EmbeddedCluster:
         self._audit = audit
         self._audit_policy = audit_policy
         self._flags = flags or {}
+        self._nodes, self._behaviour = nodes, behaviour or Behaviour()
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -290,6 +298,10 @@ class EmbeddedCluster:
                 facts=ServerFacts(self._flags),
                 fairness=fairness,
             )
+            if self._nodes:
+                client = await self._stack.enter_async_context(self.client())
+                workloads = running_workloads(client, self._source, self._nodes, self._behaviour)
+                await self._stack.enter_async_context(workloads)
         except BaseException:
             await self._stack.aclose()
             raise

@@ -203,12 +203,17 @@ def names_of(package: str) -> list[str]:
     return found
 
 
+@cache
+def _offers(package: str) -> frozenset[str]:
+    return frozenset(names_of(package))
+
+
 def getattr_for(package: str) -> Callable[[str], Any]:
     """A module's ``__getattr__``: makes the class of that name."""
     module = module_of(f"{package}.")
 
     def __getattr__(name: str) -> Any:  # noqa: N807
-        if name.startswith("_") or name not in names_of(package):
+        if name.startswith("_") or name not in _offers(package):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         return _offered(f"{package}.{name}")
 

@@ -237,7 +237,9 @@ class Context:
         """
         return effects.Patch(type(obj), obj.key, obj.to_dict(), "apply", field_manager=field_manager, is_forced=force)
 
-    def delete(self, obj: Resource, *, propagation: Propagation | None = None) -> effects.Delete:
+    def delete(
+        self, obj: Resource, *, propagation: Propagation | None = None, grace_period_s: int | None = None
+    ) -> effects.Delete:
         """Delete exactly this object, by its uid.
 
         Returns when the server has accepted it; finalizers may hold the object for longer.
@@ -245,12 +247,14 @@ class Context:
         Args:
             obj: The object as it was read.
             propagation: What happens to its dependents: ``Background``, ``Foreground`` or ``Orphan``.
+            grace_period_s: How long a Pod may take to end; 0 removes one that has ended. By default the Pod's own.
 
         Raises:
             NotFound: There is no object of this name.
             Conflict: There is one, but it is a successor that was created since; it is left alone.
         """
-        return effects.Delete(type(obj), obj.key, uid=obj.metadata.uid, propagation=propagation)
+        uid = obj.metadata.uid
+        return effects.Delete(type(obj), obj.key, uid=uid, propagation=propagation, grace_period_s=grace_period_s)
 
     def delete_key(self, kind: effects.Kind, key: Key, *, propagation: Propagation | None = None) -> effects.Delete:
         """Delete whatever object has this name, also one that was created since it was last read; prefer ``delete``.
@@ -259,6 +263,24 @@ class Context:
             NotFound: There is no object of this name.
         """
         return effects.Delete(kind, key, propagation=propagation)
+
+    def create_subresource(
+        self, obj: Resource, subresource: str, body: Resource | JsonObject
+    ) -> effects.CreateSubresource[JsonObject]:
+        """POST to a subresource of an object, such as ``binding`` or ``eviction`` of a Pod; returns the answer as JSON.
+
+        A cached read of the object shows afterwards what the server made of it.
+
+        Args:
+            obj: The object as it was read.
+            subresource: The name of the subresource.
+            body: What it takes: an ``Eviction``, a ``Binding``, a ``TokenRequest``.
+
+        Raises:
+            NotFound: The object is gone, or has no such subresource.
+            Conflict: The server refuses it in the state that the object is in.
+        """
+        return effects.CreateSubresource(type(obj), obj.key, subresource, body)
 
     def now(self) -> effects.Now:
         """The current time, in UTC. Under the checker it is the world's clock."""

@@ -103,6 +103,8 @@ class Watches(Generic[R]):
     """The name of an index of the reconciled kind: every object that has the changed object's ``namespace/name`` among
     its index values is reconciled (just the name, for cluster-scoped objects).
     """
+    by: Callable[[R], Iterable[str]] | None = None
+    """With ``index``: the index values to look up, computed from the changed object, instead of its name."""
     when: Predicate = always
     """Which changes are worth a reconcile; by default every one."""
     only_metadata: bool = False
@@ -422,6 +424,11 @@ def _check_watches(declared: Controller) -> None:
             raise BuilderError(
                 f"controller {name!r}: Watches({watched.kind.__name__}) needs either `to_keys`, a function from an "
                 f"object to the keys to reconcile, or `index`, the name of an index of {kind.__name__}"
+            )
+        if watched.by is not None and not watched.index:
+            raise BuilderError(
+                f"controller {name!r}: Watches({watched.kind.__name__}, by=...) computes values of an index; name it "
+                "with `index=`"
             )
         if watched.index and watched.index not in known:
             raise BuilderError(

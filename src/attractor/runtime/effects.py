@@ -109,6 +109,16 @@ class Delete(Effect[None], frozen=True):
     uid: str = ""
     resource_version: str = ""
     propagation: Propagation | None = None
+    grace_period_s: int | None = None
+
+
+class CreateSubresource(Effect[A], frozen=True):
+    """A POST to a subresource, such as a Pod's ``binding`` or ``eviction``; the answer is what the server says."""
+
+    kind: Kind
+    key: Key
+    subresource: str
+    body: Any
 
 
 class Now(Effect[datetime], frozen=True):
@@ -216,6 +226,8 @@ def described(effect: Effect[Any]) -> str:
             return f"{'apply' if effect.type == 'apply' else 'patch'} {_kind(kind)} {key} {effect.subresource}".rstrip()
         case Delete(kind, key):
             return f"delete {_kind(kind)} {key}"
+        case CreateSubresource(kind, key, subresource):
+            return f"create {subresource} of {_kind(kind)} {key}"
         case Call(protocol, method, args):
             return f"{protocol.__name__}.{method}({', '.join(map(repr, args))})"
         case Start(work=work):

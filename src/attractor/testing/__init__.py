@@ -5,7 +5,8 @@
             await attractor_cluster.client.create(ConfigPair(...))
             await eventually(lambda: attractor_cluster.client.get(ConfigMap, key))
 
-Two pytest plugins are loaded by pytest itself: ``fixtures`` (``attractor_cluster`` and ``virtual_time``) and ``plugin``
+Two pytest plugins are loaded by pytest itself: ``fixtures`` (``attractor_cluster``, ``attractor_workloads`` and
+``virtual_time``) and ``plugin``
 (verdicts of the checker). Read ``cluster`` first, then ``virtual_time``, ``faults`` and ``request_log``. Names are
 imported when first used, so that pytest starts as fast as without.
 

@@ -54,9 +54,19 @@ async def attractor_cluster(chosen_clock: VirtualTime | None) -> AsyncIterator[C
         warnings.warn(f"a fault never struck, for no such request came: {fault}", UnstruckFault, stacklevel=1)
 
 
+@pytest_asyncio.fixture
+async def attractor_workloads(chosen_clock: VirtualTime | None) -> AsyncIterator[ClusterUnderTest]:
+    """The same with Kubernetes' workload controllers and three simulated nodes: a Deployment becomes ready."""
+    from attractor.testing.cluster import ClusterUnderTest
+
+    async with ClusterUnderTest(chosen_clock, workloads=True) as made:
+        yield made
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Say how an async test with one of the fixtures is run, where pytest would say that something is missing."""
     is_async = inspect.iscoroutinefunction(getattr(item, "function", None))
-    is_ours = not {"attractor_cluster", "virtual_time"}.isdisjoint(getattr(item, "fixturenames", ()))
+    ours = {"attractor_cluster", "attractor_workloads", "virtual_time"}
+    is_ours = not ours.isdisjoint(getattr(item, "fixturenames", ()))
     if is_async and is_ours and not any(item.get_closest_marker(name) for name in ("asyncio", "anyio")):
         pytest.fail(MODE, pytrace=False)

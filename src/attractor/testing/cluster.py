@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from attractor.runtime.controller import Controller
     from attractor.testing.virtual_time import VirtualTime
     from attractor.webhooks import Webhook
+    from attractor.workloads import Behaviour
+
+
+NODES = 3
+"""How many simulated nodes a cluster with workloads has."""
 
 
 class ClusterUnderTest:
@@ -37,11 +42,27 @@ class ClusterUnderTest:
     Args:
         clock: Virtual time for the server's time stamps and for managers.
         webhooks: Functions declared with ``validate``, ``mutate`` and ``convert``, which the server asks.
+        workloads: Run Kubernetes' workload controllers, a scheduler and simulated nodes: Deployments become ready.
+        nodes: How many simulated nodes there are then.
+        behaviour: How long their Pods take to start, to become ready and to stop; by default no time.
     """
 
-    def __init__(self, clock: VirtualTime | None = None, *, webhooks: Sequence[Webhook] = ()) -> None:
+    def __init__(
+        self,
+        clock: VirtualTime | None = None,
+        *,
+        webhooks: Sequence[Webhook] = (),
+        workloads: bool = False,
+        nodes: int = NODES,
+        behaviour: Behaviour | None = None,
+    ) -> None:
         self._clock = clock
-        self._embedded = EmbeddedCluster(source=None if clock is None else VirtualSource(clock), webhooks=webhooks)
+        self._embedded = EmbeddedCluster(
+            source=None if clock is None else VirtualSource(clock),
+            webhooks=webhooks,
+            nodes=nodes if workloads else 0,
+            behaviour=behaviour,
+        )
         self._stack = AsyncExitStack()
         self.faults = FaultInjector()
         self.requests = RequestLog()

@@ -22,6 +22,11 @@ class WithoutAsync:
         pytest.fail(MISSING.format("attractor_cluster"), pytrace=False)
 
     @pytest.fixture
+    def attractor_workloads(self) -> NoReturn:
+        """Say what is missing."""
+        pytest.fail(MISSING.format("attractor_workloads"), pytrace=False)
+
+    @pytest.fixture
     def virtual_time(self) -> NoReturn:
         """Say what is missing."""
         pytest.fail(MISSING.format("virtual_time"), pytrace=False)

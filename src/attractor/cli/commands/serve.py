@@ -47,6 +47,8 @@ examples:
       one of several servers of one cluster
   attractor serve --token-file tokens.csv --crds ./crds --controllers garbage-collector,namespaces
       users of your own, custom kinds from the start, and only some controllers
+  attractor serve --nodes 3
+      a cluster in which Deployments roll out and Pods become ready, simulated; try `kubectl create deployment`
   attractor serve --audit-log audit.log --audit-policy policy.yaml
       who did what, one JSON line a request, chosen by a Kubernetes audit policy
 """
@@ -106,6 +108,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="all",
         metavar="NAMES",
         help="controllers to run: all, none, or names with commas (default: all)",
+    )
+    parser.add_argument(
+        "--nodes",
+        type=_whole_number,
+        default=0,
+        metavar="N",
+        help="simulate N nodes, and run the workload controllers and a scheduler: Deployments become ready, without "
+        "running anything (default: 0, nothing of that)",
     )
     add_access_flags(parser)
     parser.add_argument(
@@ -208,6 +218,7 @@ class Settings:
     audit_policy: Policy
     audit_max_bytes: int
     audit_backups: int
+    nodes: int
     flags: Mapping[str, str]
     """Every flag and its value, as ``/flagz`` shows them."""
 
@@ -259,6 +270,7 @@ class Settings:
             audit_policy=_audit_policy(args.audit_policy, args.audit_log),
             audit_max_bytes=args.audit_log_maxsize * 1024 * 1024,
             audit_backups=args.audit_log_maxbackup,
+            nodes=args.nodes,
             flags=_flags(args),
         )
 
@@ -413,6 +425,7 @@ async def serving(
         audit=_audit_sink(settings),
         audit_policy=settings.audit_policy,
         flags=settings.flags,
+        nodes=settings.nodes,
     )
     async with contextlib.AsyncExitStack() as stack:
         try:
@@ -527,6 +540,8 @@ def _announce(settings: Settings, address: Address, kubeconfig: Path) -> None:
     _tell(f"store:       {shown_address(settings.store).removesuffix('?…')}")
     _tell(f"kubeconfig:  {kubeconfig}")
     _tell(f"controllers: {', '.join(settings.controllers) or 'none'}")
+    if settings.nodes:
+        _tell(f"nodes:       {settings.nodes}, simulated, with workload controllers and a scheduler")
     if settings.audit_log is not None:
         _tell(f"audit log:   {settings.audit_log}")
     if settings.anonymous_read:

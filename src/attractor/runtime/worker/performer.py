@@ -88,6 +88,7 @@ class Performer:
             effects.Update: self._update,
             effects.Patch: self._patch,
             effects.Delete: self._delete,
+            effects.CreateSubresource: self._create_subresource,
             effects.Now: self._tell_now,
             effects.Recall: self._recall,
             effects.Remember: self._remember,
@@ -170,7 +171,12 @@ class Performer:
             uid=effect.uid,
             resource_version=effect.resource_version,
             propagation=effect.propagation,
+            grace_period_s=effect.grace_period_s,
         )
+
+    def _create_subresource(self, effect: effects.CreateSubresource[Any]) -> Awaitable[Any]:
+        self._check_leading()
+        return self._client.create_subresource(effect.kind, effect.key, effect.subresource, effect.body)
 
     async def _tell_now(self, _: effects.Now) -> datetime:
         return self._now()

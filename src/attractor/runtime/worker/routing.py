@@ -61,11 +61,19 @@ def watched_keys(
 ) -> set[Key]:
     """Return the keys that a change of another kind concerns; ``keys_by_index`` looks up the reconciled kind."""
     if watched.index:
-        return set(keys_by_index(watched.index, str(event.key)))
+        return {key for value in _values(watched, event) for key in keys_by_index(watched.index, value)}
     found = _mapped(watched, event.object)
     if event.old is not None:
         found |= _mapped(watched, event.old)
     return found
+
+
+def _values(watched: Watches[Any], event: InformerEvent[Any]) -> set[str]:
+    """Return the index values that a change is about: the object's name, or what was computed from it."""
+    if watched.by is None:
+        return {str(event.key)}
+    found = set(watched.by(event.object))
+    return found if event.old is None else found | set(watched.by(event.old))
 
 
 def _mapped(watched: Watches[Any], obj: Any) -> set[Key]:

@@ -21,6 +21,7 @@ from attractor.check.world.api.properties import eventually_stable
 from attractor.check.world.api.state import store_key
 from attractor.check.world.api.users import Create, Delete, Edit
 from attractor.check.world.api.world import World
+from attractor.check.world.simulation.process.activity import is_write
 from attractor.check.world.simulation.server.storage import uid_of
 from attractor.check.world.simulation.walk import Walk
 from attractor.k8s.core_v1 import ConfigMap
@@ -155,7 +156,7 @@ def _before(look: WorldState, lag: Lag) -> bool:
 
 
 def _is_write(note: Performed) -> bool:
-    return isinstance(note.effect, effects.Create | effects.Update | effects.Patch | effects.Delete)
+    return is_write(note.effect)
 
 
 def _told(note: Performed) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Wanted = Callable[[Effect[Any]], bool]
     Fate = Literal["unsent", "done", "late"]
 
-WRITES = (effects.Create, effects.Update, effects.Patch, effects.Delete)
+WRITES = (effects.Create, effects.Update, effects.Patch, effects.Delete, effects.CreateSubresource)
 
 
 def is_write(effect: Effect[Any]) -> bool:
