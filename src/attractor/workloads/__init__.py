@@ -12,18 +12,20 @@ It refuses to run containers: simulated Pods have a status, and nothing behind i
 """
 
 from attractor.workloads.deployments import deployments
+from attractor.workloads.jobs import jobs
 from attractor.workloads.kubelet import Behaviour, kubelet, kubelet_with
 from attractor.workloads.nodes import node_heartbeats, simulated_node
 from attractor.workloads.replica_sets import replica_sets
 from attractor.workloads.scheduler import scheduler
 
-CONTROLLERS = (deployments, replica_sets)
+CONTROLLERS = (deployments, replica_sets, jobs)
 """The controllers of workloads, which need no nodes."""
 
 __all__ = [
     "CONTROLLERS",
     "Behaviour",
     "deployments",
+    "jobs",
     "kubelet",
     "kubelet_with",
     "node_heartbeats",
