@@ -34,14 +34,13 @@ def deployment(name: str) -> Deployment:
 async def wait_available(cluster: EmbeddedCluster, count: int) -> None:
     """Until so many Deployments have all replicas available, by a watch that begins with what is there."""
     ready: set[str] = set()
-    async with cluster.client() as client:
-        async with client.watch(Deployment, "default") as events:
-            async for event in events:
-                found = getattr(event, "object", None)  # a bookmark has none
-                if found is not None and found.status.available_replicas == REPLICAS:
-                    ready.add(found.metadata.name)
-                if len(ready) == count:
-                    return
+    async with cluster.client() as client, client.watch(Deployment, "default") as events:
+        async for event in events:
+            found = getattr(event, "object", None)  # a bookmark has none
+            if found is not None and found.status.available_replicas == REPLICAS:
+                ready.add(found.metadata.name)
+            if len(ready) == count:
+                return
 
 
 async def measure(count: int) -> dict[str, Any]:
