@@ -26,7 +26,7 @@ from attractor.runtime.toolkit.channel import Channel, ChannelClosed
 from attractor.runtime.toolkit.children import data_hash, hashed_name, split_children
 from attractor.runtime.toolkit.conditions import find_condition, is_true, remove_condition, set_condition
 from attractor.runtime.toolkit.debounce import Debounce, DebouncedCalls
-from attractor.runtime.toolkit.ensuring import Ensured, EnsuredChildren, ensure, ensure_children
+from attractor.runtime.toolkit.ensure import Ensured, EnsuredChildren, ensure, ensure_children
 from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name, has_finalizer, remove_finalizer
 from attractor.runtime.toolkit.owners import AlreadyOwned, add_owner, is_controlled_by, is_owned_by, set_controller
 from attractor.runtime.toolkit.retry import Permanent, Retrying, is_permanent, retry

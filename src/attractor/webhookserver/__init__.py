@@ -8,8 +8,8 @@ Read ``server`` first, then ``certificates`` (when which certificate is made, as
 kept: a Secret that replicas share, memory, or files that somebody else renews) and ``publishing`` (``caBundle``).
 """
 
-from attractor.webhookserver.keeping import FileCertificates, MemoryCertificates, SecretCertificates
-from attractor.webhookserver.publishing import Publisher
+from attractor.webhookserver.certificate_stores import FileCertificates, MemoryCertificates, SecretCertificates
+from attractor.webhookserver.publisher import Publisher
 from attractor.webhookserver.server import WebhookServer
 
 __all__ = ["FileCertificates", "MemoryCertificates", "Publisher", "SecretCertificates", "WebhookServer"]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from attractor.httpd.connection import Peer
     from attractor.httpd.parser import HttpRequest
     from attractor.webhooks import WebhookSet
-    from attractor.webhookserver.keeping import Keeper, Shown
-    from attractor.webhookserver.publishing import Publisher
+    from attractor.webhookserver.certificate_stores import Keeper, Shown
+    from attractor.webhookserver.publisher import Publisher
 
 LIMITS = Limits(body_bytes=8 * 1024 * 1024)
 """A review holds an object twice, and more."""

@@ -17,7 +17,7 @@ from attractor.cli.log_flags import add_log_flags, begin_log
 from attractor.cli.operator.operator_module import HELP, definitions, load, need_controllers, need_externals, opened
 from attractor.cli.operator.python_modules import ModuleError
 from attractor.cli.operator.stop_signals import Stopping
-from attractor.cli.operator.webhook_serving import add_options, require_sense, serving_webhooks
+from attractor.cli.operator.webhook_listener import add_options, require_sense, serving_webhooks
 from attractor.runtime.worker.overdue import TIMEOUT_S, WORKERS
 from attractor.runtime.worker.running_controller import RESYNC_S
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from attractor.client import Client
+    from attractor.operators.devplane.cli.readiness import Outcome
     from attractor.operators.devplane.cli.up import Place
-    from attractor.operators.devplane.cli.waiting import Outcome
 
 T = TypeVar("T")
 STATE_DIR = Path(".attractor")
@@ -342,7 +342,7 @@ def _run_history(args: argparse.Namespace) -> int:
 
 def _run_wait(args: argparse.Namespace) -> int:
     """0 when all is there, 1 when something has failed, 3 when the time is over."""
-    from attractor.operators.devplane.cli import waiting
+    from attractor.operators.devplane.cli import readiness
 
     def chosen(found: Mapping[str, Sequence[Any]]) -> list[Any]:
         everyone = [one for kind, ones in found.items() if kind != "Lease" for one in ones]
@@ -352,7 +352,7 @@ def _run_wait(args: argparse.Namespace) -> int:
                 raise UsageError(f"there is no {name}", f"name one of: {', '.join(known) or 'none'}")
         return [one for one in everyone if one.metadata.name in args.names or not args.names]
 
-    outcome = _asked(args, lambda client: waiting.wait(client, chosen, args.goal, args.timeout))
+    outcome = _asked(args, lambda client: readiness.wait(client, chosen, args.goal, args.timeout))
     return _told(args, outcome, f"{', '.join(args.names) or 'all'}: {args.goal}")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor import __version__
 from attractor.cli.terminal import UsageError
-from attractor.operators.devplane.cli import logs, view, waiting
+from attractor.operators.devplane.cli import logs, readiness, view
 from attractor.operators.devplane.cli.plane_client import client_of, everything, executables_named
 from attractor.operators.devplane.cli.restarts import restart
 
@@ -73,19 +73,19 @@ async def _logs(client: Client, given: Mapping[str, Any]) -> Any:
 
 async def _restart(client: Client, given: Mapping[str, Any]) -> Any:
     outcome = await restart(client, given["names"], given.get("timeoutSeconds", WAIT_S), is_awaited=True)
-    return {"ready": outcome.code == waiting.DONE, "problems": outcome.said}
+    return {"ready": outcome.code == readiness.DONE, "problems": outcome.said}
 
 
 async def _wait(client: Client, given: Mapping[str, Any]) -> Any:
     names = given.get("names", [])
     executables_named(await everything(client), names)
-    outcome = await waiting.wait(
+    outcome = await readiness.wait(
         client,
         lambda found: executables_named(found, names, is_needed=False),
         given.get("for", "ready"),
         given.get("timeoutSeconds", WAIT_S),
     )
-    return {"reached": outcome.code == waiting.DONE, "problems": outcome.said}
+    return {"reached": outcome.code == readiness.DONE, "problems": outcome.said}
 
 
 TOOLS: Mapping[str, Tool] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.operators.devplane.api.executables import Executable
 from attractor.operators.devplane.cli.plane_client import everything, executables_named
-from attractor.operators.devplane.cli.waiting import DONE, Outcome, wait
+from attractor.operators.devplane.cli.readiness import DONE, Outcome, wait
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -25,7 +25,7 @@ from attractor.cli.operator.stop_signals import Stopping
 from attractor.cli.terminal import Paint, ProgressLine, UsageError, say
 from attractor.operators.devplane.cli import view
 from attractor.operators.devplane.cli.log_tail import Tails
-from attractor.operators.devplane.cli.waiting import exit_code_of
+from attractor.operators.devplane.cli.readiness import exit_code_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ from attractor import Context, Key, ObjectMeta, controller
 from attractor.check import Edit, Faults, World, WorldState, check, eventually_stable
 from attractor.k8s.apps_v1 import Deployment
 from attractor.k8s.core_v1 import ConfigMap
-from attractor.runtime.toolkit.ensuring import _overlaid
+from attractor.runtime.toolkit.ensure import _overlaid
 from attractor.testing import ClusterUnderTest, eventually
 from attractor.toolkit import AlreadyOwned, Ensured, ensure, ensure_children, set_controller
 from tests.check.world.pairs import KEY, Pair, pair

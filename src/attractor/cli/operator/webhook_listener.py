@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from attractor.cli.operator.operator_module import OperatorModule
     from attractor.client import Client
     from attractor.objects.json_types import JsonObject
-    from attractor.webhookserver.keeping import Keeper
+    from attractor.webhookserver.certificate_stores import Keeper
 
 ANY_HOST = {"0.0.0.0", "::", ""}  # noqa: S104 - compared with, not listened on
 
