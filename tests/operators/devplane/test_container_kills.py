@@ -39,8 +39,21 @@ class Between:
         self.awaited = ""
         """The request at which the controllers are to be killed, once."""
         self.has_struck = asyncio.Event()
+        self._open: set[asyncio.Task[None]] = set()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def end(self) -> None:
+        """Close what is open: a stream of events never ends by itself."""
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One more connection."""
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection: one request, and its answer."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -75,6 +88,7 @@ class Between:
                 await source.read()
             self.operator.kill()
             sink.close()
+            await sink.wait_closed()
         self.has_struck.set()
 
     async def next_kill(self) -> None:
@@ -90,12 +104,13 @@ class Between:
 async def between(podman: Podman, directory: Path, moment: str) -> AsyncIterator[tuple[Client, Between]]:
     """Controllers that reach the runtime through a listener."""
     made, socket = Between(podman.socket, moment), directory / "between"
-    server = await asyncio.start_unix_server(made.serve, socket)
+    server = await asyncio.start_unix_server(made.accept, socket)
     try:
         async with operating(directory, CONTAINER_HOST=f"unix://{socket}") as (client, made.operator):
             yield client, made
     finally:
         server.close()
+        await made.end()
 
 
 def container(directory: Path, name: str) -> Container:

@@ -316,7 +316,7 @@ class Containers(Reconciler[Container]):
         if obj.spec.stop:
             move(status, "Exited", "told to stop before it was started")
             return None
-        if not await is_current(ctx, obj):
+        if not await self._is_current(ctx, obj):
             return Result(requeue_after_s=LATER_S)
         if found is not None and obj.spec.mode == "Persistent" and not is_outdated(found, status.lifecycle_key):
             await ctx.remember(replace(known, is_starting=True), identity=known.uid)
@@ -331,10 +331,18 @@ class Containers(Reconciler[Container]):
         except NotServed as mistake:
             move(status, "FailedToStart", str(mistake))
             return None
-        await ctx.remember(replace(known, is_starting=True), identity=known.uid)
-        await ctx.start(begin, known.uid, order)
+        await self._start(ctx, known, order)
         move(status, "Starting" if order.build is None else "Building", known.problem)
         return None
+
+    async def _start(self, ctx: Context, known: Known, order: ContainerOrder) -> None:
+        await ctx.remember(replace(known, is_starting=True), identity=known.uid)
+        await ctx.start(begin, known.uid, order)
+
+    async def _is_current(self, ctx: Context, obj: Container) -> bool:
+        """Return whether the server says the same as the cache: one that lags may show an object that is long gone."""
+        stored = await ctx.find(Container, obj.key, cached=False)
+        return stored is not None and stored.metadata.uid == obj.metadata.uid and not stored.metadata.is_deleting
 
     async def _end(self, ctx: Context, obj: Container, known: Known, identity: str, *, removes: bool) -> None:
         await ctx.remember(replace(known, end="under way"), identity=known.uid)
@@ -454,12 +462,6 @@ async def recalled(ctx: Context, uid: str) -> Known | None:
     if known is None or known.uid == uid:
         return known or Known(uid)
     return Known(uid) if not known.is_starting else None
-
-
-async def is_current(ctx: Context, obj: Container) -> bool:
-    """Return whether the server says the same as the cache: one that lags may show an object that is long gone."""
-    stored = await ctx.find(Container, obj.key, cached=False)
-    return stored is not None and stored.metadata.uid == obj.metadata.uid and not stored.metadata.is_deleting
 
 
 async def surroundings(ctx: Context, obj: Container) -> orders.Surroundings:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from attractor.operators.devplane.controllers.container_execs import execs
 from attractor.operators.devplane.controllers.container_networks import connections, networks, volumes
 from attractor.operators.devplane.controllers.container_starts import container_starts
-from attractor.operators.devplane.controllers.containers import containers
+from attractor.operators.devplane.controllers.containers import containers as containers_on
 from attractor.operators.devplane.controllers.endpoints import container_endpoints, endpoints
 from attractor.operators.devplane.controllers.executables import executables as executables_of
 from attractor.operators.devplane.controllers.file_watches import file_watches
@@ -63,7 +63,7 @@ def controllers_of(machine: LocalProcesses, runtime: PlaneContainers) -> tuple[C
 
 def container_controllers(runtime: PlaneContainers) -> tuple[Controller, ...]:
     """The controllers of containers and of what they share."""
-    return containers(runtime.keys), container_starts, execs, networks, volumes, connections, container_endpoints
+    return containers_on(runtime.keys), container_starts, execs, networks, volumes, connections, container_endpoints
 
 
 def externals_of(machine: LocalProcesses, runtime: PlaneContainers) -> dict[type, object]:
@@ -80,5 +80,7 @@ def externals_of(machine: LocalProcesses, runtime: PlaneContainers) -> dict[type
 _directory = state_directory(os.environ)
 _machine, _runtime = LocalProcesses(_directory), containers_of(_directory, os.environ)
 controllers = controllers_of(_machine, _runtime)
-executables = controllers[0]
+executables, containers = (
+    next(one for one in controllers if one.name == name) for name in ("executables", "containers")
+)
 externals = externals_of(_machine, _runtime)

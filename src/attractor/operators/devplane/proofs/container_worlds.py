@@ -37,7 +37,7 @@ from attractor.operators.devplane.controllers.container_orders import KEY, MODE,
 from attractor.operators.devplane.controllers.containers import containers
 from attractor.operators.devplane.controllers.health import Prober
 from attractor.operators.devplane.proofs.properties import ProberModel
-from attractor.operators.local.containers.model import ContainerRuntimeModel
+from attractor.operators.local.containers.model import ContainerRuntimeModel, ModelContainer
 from attractor.operators.local.containers.runtime import ContainerRuntime, RuntimeUnreachable
 from attractor.runtime.toolkit.channel import Channel
 
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from attractor.check import WorldProperty
     from attractor.check.world.api.users import User
-    from attractor.operators.local.containers.model import ModelContainer
     from attractor.runtime import Controller
 
 WEB = Key("default", "web")
@@ -180,9 +179,10 @@ def made(declared: Controller | None = None) -> World:
 
 
 def late(declared: Controller | None = None) -> World:
-    """A call of the runtime takes effect some time after everybody gave it up, and a crash."""
+    """A call of the runtime takes effect some time after everybody gave it up; a crash, and an end at any moment."""
+    model = ContainerRuntimeModel(KEY, exits=1)
     faults = Faults(crash=1, delayed_call=1)
-    return world("late", [container()], (), faults, [_in_phase("Running")], declared=declared)
+    return world("late", [container()], (), faults, [_in_phase("Running")], model=model, declared=declared)
 
 
 def ended(declared: Controller | None = None) -> World:
@@ -248,14 +248,14 @@ def _one_container_for_ever(look: WorldState) -> bool:
 
 
 def networked() -> World:
-    """A Container waits for its network, which comes later; both are deleted in the wrong order; with a crash."""
+    """A Container waits for its network, which comes later; both are deleted in the wrong order."""
     waiting = container(networks=[NetworkAttachment(network=INNER.name)])
     network = ContainerNetwork(metadata=ObjectMeta(name=INNER.name, namespace=INNER.namespace))
     users = [Script(Create(network), Delete(ContainerNetwork, INNER), Delete(Container, WEB))]
     in_order = always(_networks_stay_while_used, name="a network stays while containers are in it")
     gone = eventually_stable(lambda look: not runtime(look).networks or bool(look.list(ContainerNetwork)), name="gone")
-    plain = world("networked", [waiting], users, Faults(crash=1), [in_order, gone])
-    return plain.but(controllers=[*plain.controllers, networks])
+    plain = world("networked", [waiting], users, None, [in_order, gone])
+    return plain.but(controllers=[*plain.controllers, networks], bounds=Bounds(lag=1))
 
 
 def _networks_stay_while_used(look: WorldState) -> bool:
@@ -270,8 +270,6 @@ def commanded(declared: Controller = execs) -> World:
     spec = ContainerExecSpec(container=WEB.name, command=["true"])
     command = ContainerExec(metadata=ObjectMeta(name="once", namespace="default"), spec=spec)
     model = ContainerRuntimeModel(KEY)
-    from attractor.operators.local.containers.model import ModelContainer
-
     model.containers, model.given = (ModelContainer("c1", "web", "running", ()),), 1
     return World(
         controllers=[declared],
