@@ -160,18 +160,21 @@ def _touched(value: Any) -> Any:
     return touches.assigned(value, sys._getframe(1))  # noqa: SLF001
 
 
-def _used(value: Any) -> Any:
-    at = sys._getframe(1)  # noqa: SLF001
+def _refuse_callable(value: Any, at: types.FrameType) -> None:
     if callable(value):
         refuse_handed_over(value, at)
+
+
+def _used(value: Any) -> Any:
+    at = sys._getframe(1)  # noqa: SLF001
+    _refuse_callable(value, at)
     return touches.used(value, at)
 
 
 def _handed(value: Any) -> Any:
     at = sys._getframe(1)  # noqa: SLF001
-    if callable(value):
-        refuse_handed_over(value, at)
-    inside = value.values() if type(value) is dict else value if type(value) in {list, tuple} else (value,)
+    _refuse_callable(value, at)
+    inside: Any = value.values() if type(value) is dict else value if type(value) in {list, tuple} else (value,)
     for each in itertools.islice(inside, _FEW):
         if type(each) is set:
             _shake(each, at)

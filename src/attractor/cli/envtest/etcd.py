@@ -39,7 +39,7 @@ class _Answers(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer or b"")
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in http.server
         """Nobody reads who asked."""
 
 

@@ -199,10 +199,9 @@ def removed(declared: Controller | None = None) -> World:
 
 
 def stopped(declared: Controller | None = None) -> World:
-    """The user stops it at any moment of its life, with a crash and a lost answer of the runtime."""
+    """The user stops it at any moment of its life, with a crash."""
     users = [Edit(Container, WEB, spec=[{"stop": True}])]
-    faults = Faults(crash=1, external_silence=1)
-    return world("stopped", [container()], users, faults, [_in_phase("Exited")], declared=declared)
+    return world("stopped", [container()], users, Faults(crash=1), [_in_phase("Exited")], declared=declared)
 
 
 def deleted(declared: Controller | None = None) -> World:
