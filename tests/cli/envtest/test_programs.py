@@ -126,7 +126,12 @@ def test_what_runs_beside_the_server_is_said_in_the_environment(
 ) -> None:
     monkeypatch.setenv(apiserver.OPTIONS, "pods")
     assert apiserver.main([]) == 1
-    assert "ATTRACTOR_ENVTEST has 'pods'; there is no-controllers" in capsys.readouterr().err
+    assert "ATTRACTOR_ENVTEST has 'pods'; there are nodes=NUMBER and no-controllers" in capsys.readouterr().err
+    started: list[list[str]] = []
+    monkeypatch.setattr("attractor.cli.main.main", lambda words: started.append(words) or 0)
+    monkeypatch.setenv(apiserver.OPTIONS, "nodes=2, no-controllers")
+    assert apiserver.main([]) == 0
+    assert started == [["serve", "--nodes", "2", "--controllers", "none", "--store", "memory"]]
 
 
 def test_the_directory_is_of_this_installation_and_stays_when_it_is_written_again(

@@ -12,7 +12,7 @@ from attractor.cli.envtest.apiserver_flags import FlagError, help_text, translat
 from attractor.cli.envtest.etcd import NAME
 
 OPTIONS = "ATTRACTOR_ENVTEST"
-"""What runs beside the server: ``no-controllers`` for a bare API server, as the original is."""
+"""What runs beside the server: ``nodes=2`` for workloads on simulated nodes, ``no-controllers`` for a bare server."""
 ASKED_S = 2.0
 
 
@@ -43,9 +43,13 @@ def _beside(options: str) -> list[str]:
     """What the environment asks for, as flags of ``attractor serve``; raises ``FlagError``."""
     words: list[str] = []
     for option in filter(None, (one.strip() for one in options.split(","))):
-        if option != "no-controllers":
-            raise FlagError(f"{OPTIONS} has {option!r}; there is no-controllers")
-        words += ["--controllers", "none"]
+        name, _, number = option.partition("=")
+        if name == "nodes" and number.isdigit():
+            words += ["--nodes", number]
+        elif option == "no-controllers":
+            words += ["--controllers", "none"]
+        else:
+            raise FlagError(f"{OPTIONS} has {option!r}; there are nodes=NUMBER and no-controllers")
     return words
 
 
