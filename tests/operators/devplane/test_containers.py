@@ -151,12 +151,12 @@ async def test_it_is_built_from_a_directory(plane: ContainerPlane, tmp_path: Pat
 async def test_probes_from_outside_and_inside_decide_about_its_health(plane: ContainerPlane) -> None:
     probes = [
         Probe(name="page", http=HttpProbe(url='http://127.0.0.1:{{portForServing "web"}}/')),
-        Probe(name="file", command=CommandProbe(command=["cat", "/www/ready"]), interval_seconds=0.1),
+        Probe(name="file", command=CommandProbe(command=["cat", "/tmp/ready"]), interval_seconds=0.1),
     ]
     await plane.run("web", SERVE, probes=probes, serves=[ContainerServes(service="web", port=80)])
     await plane.until(Container, "web", lambda one: one.status.health == "Unhealthy")
     running = await plane.get(Container, "web")
-    plane.podman.run("exec", running.status.container_id, "sh", "-c", "echo >/www/ready")
+    plane.podman.run("exec", running.status.container_id, "sh", "-c", "echo >/tmp/ready")
     await plane.until(Container, "web", lambda one: one.status.health == "Healthy")
 
 
