@@ -33,7 +33,14 @@ STATES: dict[Callable[..., World], int] = {
 }
 
 
-@pytest.mark.parametrize("made", worlds.WORLDS, ids=lambda made: made.__name__)
+LARGE = {worlds.made, worlds.late, worlds.deleted_late, worlds.forced, worlds.networked}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [pytest.param(made, marks=[pytest.mark.nightly] if made in LARGE else []) for made in worlds.WORLDS],
+    ids=lambda made: made.__name__,
+)
 def test_what_is_promised_is_kept(made: Callable[[], World]) -> None:
     assert_proved(made, STATES)
 
