@@ -52,7 +52,7 @@ IMPURE = {
     "an address, as a number": ("id(sys.intern('a' * 9000))", "GIVEN"),
     "the environment": ('os.environ.get("REGION", "eu")', "GIVEN"),
     "the day": ("datetime.date.today()", "GIVEN"),
-    "the time zone": ("0", "datetime.datetime.fromtimestamp(0)"),
+    "the time zone": ("datetime.datetime.fromtimestamp(0)", "GIVEN"),
 }
 
 

@@ -161,7 +161,7 @@ def _touched(value: Any) -> Any:
 
 
 def _refuse_callable(value: Any, at: types.FrameType) -> None:
-    if callable(value):
+    if type(value) is types.BuiltinFunctionType:  # by type alone: parameters of shared routines must not be looked at
         refuse_handed_over(value, at)
 
 

@@ -83,8 +83,8 @@ def assigned(value: Any, at: types.FrameType) -> Any:
 
 def used(value: Any, at: types.FrameType) -> Any:
     """An object of which a method is called, or that is handed to a function, which may change it."""
-    if _watch.run is not None and type(value) not in _NEVER and not isinstance(value, _BY_NAME):
+    if _watch.run is not None and type(value) not in _NEVER and not issubclass(type(value), _BY_NAME):
         _watch.run.touch(value, at)
-        if isinstance(value, types.BuiltinMethodType):
+        if type(value) is types.BuiltinMethodType:
             used(value.__self__, at)
     return value

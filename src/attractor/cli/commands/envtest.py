@@ -16,10 +16,9 @@ examples:
       print the directory; it is written first, if need be
   KUBEBUILDER_ASSETS=$(attractor envtest path) go test ./...
       run the tests of an operator in Go, unchanged, on Attractor's server
-  ATTRACTOR_ENVTEST=nodes=2 KUBEBUILDER_ASSETS=$(attractor envtest path) go test ./...
-      the same, and Deployments and Jobs run on two simulated nodes
-  ATTRACTOR_ENVTEST=no-controllers KUBEBUILDER_ASSETS=$(attractor envtest path) go test ./...
-      the same without garbage collection and the ending of namespaces, as in envtest's original
+
+ATTRACTOR_ENVTEST=nodes=2 in the environment lets Deployments and Jobs run on two simulated nodes;
+ATTRACTOR_ENVTEST=no-controllers leaves out garbage collection and the ending of namespaces, as the original does.
 """
 
 
