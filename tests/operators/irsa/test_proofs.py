@@ -23,7 +23,7 @@ SLOW = pytest.mark.slow
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "irsa.md"
 PROVED = [
     pytest.param(properties.made, 493092, marks=SLOW),
-    pytest.param(properties.timed_out, 996315, marks=SLOW),
+    pytest.param(properties.timed_out, 948299, marks=SLOW),
     pytest.param(properties.deleted, 789355, marks=SLOW),
     pytest.param(properties.edited, 90452),
     pytest.param(properties.ended, 360758),

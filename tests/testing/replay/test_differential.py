@@ -12,7 +12,6 @@ import pytest
 from attractor import Context, Key, controller
 from attractor.check import Bounds, Create, Delete, Edit, Faults, World
 from attractor.check.world.api.users import User
-from attractor.check.world.simulation.process import informer
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay.differential import agree, random_run
 from tests.check.world.asking import Line, LineModel, answerer, asker, speaker
@@ -124,17 +123,6 @@ async def test_the_runtime_does_what_the_checker_does_in_many_runs(name: str) ->
     for seed in range(2, 200):
         done = await agree(WORLDS[name], seed=seed, steps=80)
         assert done.is_confirmed, f"seed {seed}: {done}"
-
-
-@pytest.mark.parametrize("is_mistaken", [False, True])
-async def test_a_doubt_ends_with_a_later_creation_as_on_the_runtime(
-    monkeypatch: pytest.MonkeyPatch, is_mistaken: bool
-) -> None:
-    """In this run a write is refused, another object is created, and the refused one is read after its event came."""
-    if is_mistaken:
-        monkeypatch.setattr(informer._Created, "__call__", lambda _, own: own)
-    done = await agree(WORLDS["two objects"], seed=24, steps=80)
-    assert done.is_confirmed is not is_mistaken, str(done)
 
 
 def test_random_runs_reach_every_kind_of_step() -> None:

@@ -165,12 +165,10 @@ class WatchSlots:
         return 0
 
     def count_down(self) -> None:
-        """One event was delivered: everybody waits one place less, and doubts that waited for it are over."""
+        """One event was delivered: everybody waits one place less."""
         own = self.own.get()
         if own:
-            self.own.set(frozenset((key, _nearer(mark)) for key, mark in own if mark != _OVER))
-            for key in [key for key, mark in own if mark == _OVER]:
-                self.own_write(key).set(None)
+            self.own.set(frozenset((key, mark - 1 if isinstance(mark, int) else mark) for key, mark in own))
 
     def outdate(self, key: Key) -> None:
         """An object is written again: without a watch there are no places, so what was written before goes to 0."""
@@ -263,36 +261,8 @@ class Written(NamedTuple):
         return None if self.json is None else orjson.loads(self.json)
 
 
-class Doubt(NamedTuple):
-    """A write that was refused: the view is old, until an object that was created later has been told of."""
-
-    until: int | None
-    """Where the event of the first own creation after it waits in the FIFO, if there was one."""
-
-
-Mark: TypeAlias = int | Literal["removed", "unsure"] | Doubt
+Mark: TypeAlias = int | Literal["removed", "unsure"]
 """An own write: where its event waits in the FIFO, or that it was a deletion, or that its outcome is not known."""
-_OVER = Doubt(1)
-"""A doubt that the next event ends."""
-_OPEN = -1
-"""The order of an ``Unsure`` that no later creation ends, since the write may still happen; others have 0."""
-
-
-def _nearer(mark: Mark) -> Mark:
-    """A mark when one event more was delivered."""
-    if isinstance(mark, Doubt):
-        return mark if mark.until is None else Doubt(mark.until - 1)
-    return mark - 1 if isinstance(mark, int) else mark
-
-
-@dataclass(frozen=True, slots=True)
-class _Created:
-    """An object was created, whose event waits at this place, as an ``update``: it ends the doubts that are there."""
-
-    place: int
-
-    def __call__(self, own: frozenset[tuple[Key, Mark]]) -> frozenset[tuple[Key, Mark]]:
-        return frozenset((key, Doubt(self.place) if mark == Doubt(None) else mark) for key, mark in own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +315,6 @@ class SlotFloors(MutableMapping[Key, "Floor"]):
     def __init__(self, slots: WatchSlots) -> None:
         self._slots = slots
         self.by_marks = False
-        self.leaves_open = False
-        """Whether the next doubt is one that no later creation ends."""
 
     def __getitem__(self, key: Key) -> Floor:
         if self.by_marks:
@@ -370,12 +338,8 @@ class SlotFloors(MutableMapping[Key, "Floor"]):
                 self._keep(key, Written(uid, None if obj is None else obj.json), int(version))
             case Removed(uid, before):
                 self._keep(key, Removed(uid, before, 0), "removed")
-            case Unsure(order=order) if order <= 0:  # the same doubt, of which something more is known
-                self._slots.own_write(key).set(floor)
-            case Unsure() if self.leaves_open:
-                self._keep(key, floor._replace(order=_OPEN), "unsure")
             case Unsure():
-                self._keep(key, floor._replace(order=0), Doubt(None))
+                self._keep(key, floor._replace(order=0), "unsure")
 
     def __delitem__(self, key: Key) -> None:
         self._keep(key, None, None)
@@ -427,17 +391,6 @@ class SlotView(ViewCore):
             yield
         finally:
             self._own.by_marks = False
-
-    def wrote(self, obj: EncodedObject, *, in_scope: bool = True, is_new: bool = False) -> None:
-        """A write was acknowledged; a new object ends the doubts from before it when the watch tells of it."""
-        super().wrote(obj, in_scope=in_scope, is_new=is_new)
-        if is_new and in_scope:
-            self._slots.own.update(_Created(int(obj.resource_version)))
-
-    def _doubt(self, key: Key, uid: str = "", *, is_contested: bool = False, may_happen: bool = False) -> None:
-        floor = self._floors.get(key)
-        self._own.leaves_open = may_happen or (isinstance(floor, Unsure) and floor.order == _OPEN)
-        super()._doubt(key, uid, is_contested=is_contested, may_happen=may_happen)
 
     def _is_seen(self, key: Key, made: Wrote) -> bool:
         """What was seen is at position 0, so what waits in the FIFO was not."""
