@@ -22,7 +22,7 @@ STATES: dict[Callable[..., World], int] = {
     worlds.ended: 8_777,
     worlds.restarted: 37_629,
     worlds.stopped: 84_268,
-    worlds.deleted: 99_384,
+    worlds.deleted: 99_463,
     worlds.recreated: 32_598,
     worlds.forced: 230_517,
     worlds.waiting: 86_282,

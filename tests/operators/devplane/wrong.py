@@ -86,13 +86,6 @@ class StartsAtOnce(Executables):
         return ""
 
 
-class StartsWhileStopping(Executables):
-    """Begins the next run while the stop of the one before is under way."""
-
-    def _is_busy(self, known: Known, obj: Executable) -> bool:
-        return known.starting is not None
-
-
 class WithoutClaims(ProcessesModel):
     """A machine that starts a process whenever it is asked to."""
 
