@@ -54,7 +54,7 @@ UNSETTLED = "eventually as wanted, and nothing left behind"
     ("mistake", "made", "claim", "steps"),
     [
         (wrong.StartsWithoutRemembering, worlds.deleted, UNHOUSED, 38),
-        (wrong.BelievesTheCache, worlds.deleted, UNHOUSED, 33),
+        (wrong.BelievesTheCache, worlds.deleted, UNHOUSED, 34),
         (wrong.StartsBeforeItSaysSo, worlds.started, UNHOUSED, 12),
         (wrong.RemovesWithoutStopping, worlds.deleted, UNHOUSED, 28),
         (wrong.DoesNotWaitForTheStart, worlds.recreated, UNHOUSED, 31),

@@ -8,6 +8,7 @@ import pytest
 
 from attractor.cli.terminal import UsageError
 from attractor.operators.devplane.cli.mcp import TOOLS, Assistance, Tool
+from attractor.operators.devplane.cli.session import ORDER
 from tests.operators.devplane.planes import Plane
 
 
@@ -73,6 +74,7 @@ async def test_what_is_no_request_is_refused(line: str, code: int) -> None:
 
 
 async def test_an_assistant_looks_reads_restarts_and_waits(plane: Plane) -> None:
+    await plane.cluster.install(*ORDER)
     await plane.create("web", "echo begins; while :; do sleep 1000 & wait; done")
     await plane.create("job", "exit 3")
 
