@@ -133,11 +133,18 @@ def _overlaid(found: Any, wanted: Json, name: str = "", *, holds_quantities: boo
 
 
 def _overlaid_items(found: list[Any], wanted: list[Any]) -> list[Any]:
-    if all(isinstance(one, dict) and "name" in one for one in (*found, *wanted)):
+    if _are_named(found) and _are_named(wanted):
         by_name = {one["name"]: one for one in found}
         return [_overlaid(by_name.get(one["name"]), one) for one in wanted]
     before = [*found[: len(wanted)], *([None] * (len(wanted) - len(found)))]
     return [_overlaid(was, one) for was, one in zip(before, wanted, strict=True)]
+
+
+def _are_named(items: list[Any]) -> bool:
+    """Whether each item has a name of its own."""
+    names = [one.get("name") for one in items if isinstance(one, dict)]
+    is_text = len(names) == len(items) and all(isinstance(name, str) for name in names)
+    return is_text and len({*names}) == len(names)
 
 
 def _same_quantity(one: Any, other: Any) -> bool:
