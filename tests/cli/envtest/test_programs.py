@@ -128,7 +128,12 @@ def test_what_runs_beside_the_server_is_said_in_the_environment(
     assert apiserver.main([]) == 1
     assert "ATTRACTOR_ENVTEST has 'pods'; there are nodes=NUMBER and no-controllers" in capsys.readouterr().err
     started: list[list[str]] = []
-    monkeypatch.setattr("attractor.cli.main.main", lambda words: started.append(words) or 0)
+
+    def note(words: list[str]) -> int:
+        started.append(words)
+        return 0
+
+    monkeypatch.setattr("attractor.cli.main.main", note)
     monkeypatch.setenv(apiserver.OPTIONS, "nodes=2, no-controllers")
     assert apiserver.main([]) == 0
     assert started == [["serve", "--nodes", "2", "--controllers", "none", "--store", "memory"]]
